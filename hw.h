@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Register maps and limits of both generations, doorbells, interrupts, CEQs and the AEQ
+ * (spec 01 sections 2, 3, 5 and 7).  hw.c owns bring-up and teardown of everything below
+ * the verbs; what differs between the generations stands in struct irdma_hw_gen.
+ */
+#ifndef IRDMA_HW_H
+#define IRDMA_HW_H
+
+#include <linux/bits.h>
+#include <linux/interrupt.h>
+#include <linux/refcount.h>
+#include <linux/types.h>
+#include <linux/xarray.h>
+
+struct irdma_device;
+
+/* Numbers that this driver keeps for itself (spec 01, 3.2 step 12). */
+#define IRDMA_CQN_CCQ		0
+#define IRDMA_CQN_ILQ		1
+#define IRDMA_CQN_IEQ		2
+#define IRDMA_QPN_ILQ		1
+#define IRDMA_QPN_IEQ		2
+#define IRDMA_RESERVED_IDS	3	/* of QPs, CQs and PDs each */
+
+enum irdma_reg {
+	IRDMA_REG_CQPTAIL,
+	IRDMA_REG_CQPDB,
+	IRDMA_REG_CCQPSTATUS,
+	IRDMA_REG_CCQPHIGH,
+	IRDMA_REG_CCQPLOW,
+	IRDMA_REG_CQARM,
+	IRDMA_REG_CQACK,
+	IRDMA_REG_AEQALLOC,
+	IRDMA_REG_CQPERRCODES,
+	IRDMA_REG_WQEALLOC,
+	IRDMA_REG_CPUSTATUS0,
+	IRDMA_REG_CPUSTATUS1,
+	IRDMA_REG_CPUSTATUS2,
+	IRDMA_REG_CRITERR,
+	IRDMA_REG_LBARCTRL,
+	IRDMA_REG_PDINV,
+	IRDMA_REG_DYN_CTL,	/* first of an array of 32-bit registers */
+	IRDMA_REG_CEQCTL,	/* first of an array of 32-bit registers */
+	IRDMA_REG_AEQCTL,
+	IRDMA_REG_COUNT
+};
+
+/**
+ * struct irdma_hw_gen - all that differs between X722 and E810
+ *
+ * Numbers are those of spec 01 section 7.1 and spec 02 sections 4.1 and 5.1.
+ */
+struct irdma_hw_gen {
+	const char *name;
+	u8 hw_rev;			/* as told to user space: 1 X722, 2 E810 */
+	u32 regs[IRDMA_REG_COUNT];	/* byte offsets in BAR 0 */
+	u32 db_page_offset;		/* user doorbell page in BAR 0 */
+	u64 feature_flags;		/* IRDMA_FEATURE_* of the user ABI */
+	u32 max_wq_frags;
+	u32 max_read_sges;
+	u32 max_inline;
+	u32 max_sq_quanta;
+	u32 max_rq_quanta;
+	u32 max_sq_chunk;		/* quanta, power of two */
+	u32 min_wq_size;		/* WQEs */
+	u32 max_quanta_per_wr;
+	u32 max_cqe;
+	u32 max_ird;
+	u32 max_ord;
+	u32 max_pds;
+	u64 page_size_cap;
+	u64 max_mr_size;
+	unsigned int num_counters;
+	/* grows: owners of hw.c, cqp.c, hmc.c, stats.c add what they need */
+};
+
+extern const struct irdma_hw_gen irdma_gen_e810;
+
+u32 irdma_rd32(struct irdma_device *dev, enum irdma_reg reg);
+void irdma_wr32(struct irdma_device *dev, enum irdma_reg reg, u32 val);
+void irdma_ring_sq(struct irdma_device *dev, u32 qpn);
+void irdma_arm_cq(struct irdma_device *dev, u32 cqn);
+
+/**
+ * struct irdma_cq_handler - who is told about completions on a CQ
+ * @cqn: CQ number, also the CQ context that CEQ entries carry
+ * @comp: a CEQ entry for this CQ was taken (atomic context); it was acknowledged already
+ * @error: AE 0x0203 or another CQ event arrived (process context)
+ * @refs: held by whoever runs a callback
+ * @unused: completed when the last of @refs is gone
+ */
+struct irdma_cq_handler {
+	u32 cqn;
+	void (*comp)(struct irdma_cq_handler *h);
+	void (*error)(struct irdma_cq_handler *h, u16 ae_code);
+	refcount_t refs;
+	struct completion unused;
+};
+
+int irdma_cq_handler_add(struct irdma_device *dev, struct irdma_cq_handler *h);
+void irdma_cq_handler_del(struct irdma_device *dev, struct irdma_cq_handler *h, u32 ceqn);
+
+/**
+ * struct irdma_ae - an asynchronous event, decoded (spec 01, 5.2)
+ */
+struct irdma_ae {
+	u64 context;
+	u32 id;			/* QP or CQ number */
+	u16 code;
+	u16 wqe_idx;
+	u8 source;
+	u8 iw_state;
+	u8 tcp_state;
+	u8 q2_data;
+};
+
+/* Called by hw.c for each QP event, in process context (a work item of the AEQ), in order. */
+typedef void (*irdma_qp_ae_fn)(struct irdma_device *dev, const struct irdma_ae *ae);
+
+int irdma_hw_start(struct irdma_device *dev);
+void irdma_hw_stop(struct irdma_device *dev);
+
+/*
+ * The device is lost (reset, CQP stuck, surprise removal): set once, every wait ends, no
+ * command is issued any more.  Any context.
+ */
+void irdma_mark_dead(struct irdma_device *dev, const char *why);
+bool irdma_is_dead(const struct irdma_device *dev);
+
+#endif
