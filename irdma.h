@@ -21,6 +21,7 @@ struct irdma_events;
 struct irdma_ilq;
 struct irdma_cm_core;
 struct irdma_addrs;
+struct irdma_ws;
 struct irdma_stats;
 
 /**
@@ -59,6 +60,7 @@ struct irdma_limits {
  * @ieq: raw queue of partial FPDUs (ilq.c)
  * @cm: connection engine (cm.c)
  * @addrs: addresses of the net device and its VLANs, ARP table, local ports (utils.c)
+ * @ws: transmit scheduler (qos.c)
  * @stats: hardware counters (stats.c)
  * @wq: unbound work queue for what must sleep, reclaim-safe
  * @mtu: of the net device, bytes
@@ -89,6 +91,7 @@ struct irdma_device {
 	struct irdma_ilq *ieq;
 	struct irdma_cm_core *cm;
 	struct irdma_addrs *addrs;
+	struct irdma_ws *ws;
 	struct irdma_stats *stats;
 	struct workqueue_struct *wq;
 	u32 mtu;
