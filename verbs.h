@@ -6,8 +6,7 @@
 #define IRDMA_VERBS_H
 
 #include "irdma.h"
-
-struct irdma_cm_node;
+#include "stream.h"
 
 struct irdma_ucontext {
 	struct ib_ucontext ibucontext;
@@ -19,58 +18,85 @@ struct irdma_pd {
 	u32 id;
 };
 
-/* What an AE or a modify left behind; read by the disconnect decision (spec 03, 8.3). */
-enum irdma_term_flags {
-	IRDMA_TERM_SENT		= BIT(0),
-	IRDMA_TERM_RECEIVED	= BIT(1),
-	IRDMA_TERM_DONE		= BIT(2),
+/**
+ * struct irdma_ureg - queue memory that user space registered (spec 02, 7.3); mr.c
+ * @sq_pages: 4 KiB pages of the SQ (type QP)
+ * @rq_pages: 4 KiB pages of the RQ (type QP)
+ * @cq_pages: 4 KiB pages of the ring (type CQ)
+ * @virt: @sq_addr and @rq_addr, or @cq_addr, are PBLE indexes
+ * @sq_addr: SQ: bus address or PBLE index
+ * @rq_addr: RQ: bus address or PBLE index
+ * @cq_addr: CQ ring: bus address or PBLE index
+ * @shadow: bus address of the page behind the queues (QP; CQ without the resize feature)
+ * @first_page: page of the first SQ quantum
+ *
+ * What follows is private to mr.c.
+ */
+struct irdma_ureg {
+	u32 sq_pages;
+	u32 rq_pages;
+	u32 cq_pages;
+	bool virt;
+	u64 sq_addr;
+	u64 rq_addr;
+	u64 cq_addr;
+	dma_addr_t shadow;
+	struct page *first_page;
 };
+
+enum irdma_ureg_type {
+	IRDMA_UREG_QP	= 1,
+	IRDMA_UREG_CQ	= 2,
+};
+
+/* The free registration of @type that starts at @va, or an ERR_PTR. Claimed once until released. */
+struct irdma_ureg *irdma_ureg_claim(struct irdma_ucontext *uctx, enum irdma_ureg_type type, u64 va);
+void irdma_ureg_release(struct irdma_ureg *ureg);
+
+/* mr.c: an STag (index << 8 | key) of its own, without a region behind it. */
+int irdma_stag_alloc(struct irdma_device *dev, u32 *stag);
+void irdma_stag_free(struct irdma_device *dev, u32 stag);
+
+/**
+ * struct irdma_cq - a completion queue
+ * @ibcq: the verbs object; must be first
+ * @handler: receives the events of the CQ; its cqn is the CQ number
+ * @lock: irq-safe; polling, resize and @flushing
+ * @flushing: struct irdma_flushq of QPs whose work requests complete in software
+ *
+ * Grows: owner cq.c.
+ */
+struct irdma_cq {
+	struct ib_cq ibcq;
+	struct irdma_cq_handler handler;
+	spinlock_t lock;
+	struct list_head flushing;
+};
+
+static inline struct irdma_cq *to_irdma_cq(struct ib_cq *ibcq)
+{
+	return container_of(ibcq, struct irdma_cq, ibcq);
+}
 
 /*
- * TCP and iWARP part of the QP context at hand-over, computed by the connection engine
- * (spec 03, 6.2).  IP addresses are host-order words, IPv4 in word 0.
+ * cq.c: completions were added to @flushing; call the consumer's handler if the CQ is armed
+ * (never otherwise: a CQ that is polled directly must not see it). No locks held.
  */
-struct irdma_tcp_ctx {
-	bool ipv4;
-	u32 local_ip[4];
-	u32 remote_ip[4];
-	u16 local_port;
-	u16 remote_port;
-	u16 vlan_tag;		/* id | priority << 13 */
-	bool insert_vlan;
-	u8 tos;
-	u8 ttl;
-	u16 mss;
-	u16 arp_idx;
-	u8 src_mac[6];
-	u8 snd_scale;
-	u8 rcv_scale;
-	u32 snd_nxt;
-	u32 rcv_nxt;
-	u32 snd_wnd;		/* bytes, scaled */
-	u32 max_snd_wnd;
-	u32 rcv_wnd;
-	u8 user_prio;
-	/* MPA */
-	u16 ird;
-	u16 ord;
-	bool snd_markers;
-	bool rcv_markers;
-	bool crc_required;
-};
+void irdma_cq_kick(struct irdma_cq *cq);
 
-/* First work request after the hand-over (spec 02, 5.9). */
-enum irdma_start_kind {
-	IRDMA_START_LSMM,	/* passive: MPA reply as last streaming-mode message */
-	IRDMA_START_RTR_READ,	/* active: zero-length read */
-	IRDMA_START_RTR_WRITE,	/* active: zero-length write */
-};
+/*
+ * qp_post.c, called by irdma_poll_cq() of kernel CQs under the CQ's lock.  The first turns a
+ * hardware completion into @wc; false: it is not for the consumer.  The second makes up to
+ * @num completions of flushed queues; call it when the ring is empty.  The third tells
+ * irdma_req_notify_cq() whether any are left.
+ */
+struct irdma_cqe;
+bool irdma_qp_complete(struct irdma_device *dev, const struct irdma_cqe *cqe, struct ib_wc *wc);
+int irdma_qp_complete_flushed(struct irdma_cq *cq, int num, struct ib_wc *wc);
+bool irdma_qp_flushed_left(struct irdma_cq *cq);
 
-struct irdma_start {
-	enum irdma_start_kind kind;
-	const void *lsmm;	/* MPA reply frame with private data */
-	u32 lsmm_len;		/* bytes */
-};
+/* main.c calls these around everything that uses QPs. */
+void irdma_qps_init(struct irdma_device *dev);
 
 /* qp.c, called by the connection engine's glue (cm_hw.c). All may sleep unless said. */
 
@@ -93,27 +119,6 @@ void irdma_qp_terminate_event(struct ib_qp *ibqp);
 struct ib_qp *irdma_get_qp(struct ib_device *ibdev, int qpn);
 void irdma_qp_add_ref(struct ib_qp *ibqp);
 void irdma_qp_rem_ref(struct ib_qp *ibqp);
-
-/*
- * What the connection engine keeps in a QP.  @lock orders the links with destruction:
- * cm_node and cm_id are set and cleared together under it.
- */
-struct irdma_qp_cm {
-	spinlock_t lock;
-	struct irdma_cm_node *cm_node;	/* counted */
-	struct iw_cm_id *cm_id;		/* counted */
-	struct work_struct disconn_work;	/* irdma_disconnect_worker() */
-};
-
-/* Snapshot of a QP for the disconnect decision (spec 03, 8.3). */
-struct irdma_qp_conn_state {
-	u8 iw_state;
-	u8 tcp_state;
-	u16 last_ae;
-	unsigned int term_flags;
-	bool destroying;
-	enum ib_qp_state ib_state;
-};
 
 void irdma_qp_conn_state(struct ib_qp *ibqp, struct irdma_qp_conn_state *st);
 struct irdma_qp_cm *irdma_qp_cm(struct ib_qp *ibqp);

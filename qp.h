@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Queue pairs.  qp.c creates and destroys them, qp_modify.c moves them between states,
+ * qp_ae.c reacts to hardware events, qp_post.c posts and completes work requests,
+ * qpc.c builds the host context.
+ *
+ * Locks: @mutex serialises everything that issues commands and changes the state; @lock
+ * (irq-safe) protects what events and posting read.  The producer sides of the rings have
+ * @sq_lock and @rq_lock, the consumer sides the lock of their CQ.
+ * Order: mutex -> CQ lock -> sq_lock, rq_lock -> lock.
+ */
+#ifndef IRDMA_QP_H
+#define IRDMA_QP_H
+
+#include <linux/kfifo.h>
+
+#include "qos.h"
+#include "verbs.h"
+#include "wq.h"
+
+#define IRDMA_Q2_SIZE		256	/* bytes */
+#define IRDMA_QPC_SIZE		256	/* bytes, host context behind the Q2 buffer */
+#define IRDMA_QP_SHADOW_SIZE	64	/* bytes */
+#define IRDMA_QP_AES		8	/* events of a QP that wait to be handled */
+
+/**
+ * struct irdma_flushq - a queue whose remaining work requests complete in software
+ * @link: in the CQ's list, under the CQ's lock; empty until the flush is done
+ * @code: enum irdma_flush_code of the first of them
+ */
+struct irdma_flushq {
+	struct list_head link;
+	u8 code;
+};
+
+/**
+ * struct irdma_qp - a queue pair
+ * @ibqp: the verbs object; must be first
+ * @dev: its device
+ * @qpn: QP number
+ * @user: created by user space
+ * @rts_ae: three connection entries, AE 0x050E after RTS
+ * @sig_all: every work request is signaled
+ * @context: completion context: of user space, or unique among kernel QPs
+ * @send_cq: completions of the SQ
+ * @recv_cq: completions of the RQ
+ * @init: attributes as the consumer passed them, with the granted capabilities
+ * @ureg: queue memory of user space
+ * @mem: queue memory of a kernel QP, with Q2 and context
+ * @mem_dma: its bus address
+ * @mem_size: its size, bytes
+ * @q2: Q2 buffer, the host context follows it
+ * @q2_dma: its bus address
+ * @shadow_dma: bus address of the shadow area
+ * @sq_addr: bus address or PBLE index of the SQ
+ * @rq_addr: bus address or PBLE index of the RQ
+ * @virt_queues: the addresses are PBLE indexes
+ * @sq_size_code: SQSIZE of the context
+ * @rq_size_code: RQSIZE of the context
+ * @sq: send queue (user QPs: only its depth is valid)
+ * @rq: receive queue (user QPs: only its size and shift are valid)
+ * @sq_lock: producer side of @sq
+ * @rq_lock: producer side of @rq
+ * @sq_flush: software completions of @sq
+ * @rq_flush: software completions of @rq
+ * @flush_work: tells the CQs that work requests were posted after a flush
+ * @mutex: see above
+ * @lock: protects the fields below up to @aes
+ * @ib_state: state as query tells it
+ * @iw_state: hardware state that we asked for, enum irdma_iw_state
+ * @hw_iw_state: hardware state as the last event told it
+ * @tcp_state: TCP state as the last event told it
+ * @last_ae: code of the last event
+ * @ae_source: source of the event that broke the QP
+ * @flush_code: status for the work request that broke the QP
+ * @access_event: the asynchronous event of a terminated QP is an access error
+ * @term_flags: enum irdma_term_flags
+ * @destroying: nobody may start anything any more
+ * @closing: a FIN or a close request was seen
+ * @rts_seen: AE 0x050E arrived
+ * @flushed: both queues were flushed since the QP entered ERROR
+ * @aes: events that @ae_work still has to handle
+ * @ae_lost: @aes was full, the QP must be aborted
+ * @ae_work: handles @aes
+ * @close_work: gives up waiting for the end of the connection
+ * @term_work: gives up waiting for the end of a terminate
+ * @rts_wait: woken when @rts_seen, @iw_state or @last_ae change
+ * @tcp: stream of the connection, valid if @have_tcp
+ * @have_tcp: the QP had a stream
+ * @hash_owned: the quad hash entry goes with the QP
+ * @write_ok: remote writes and read responses are accepted
+ * @read_ok: remote reads are accepted
+ * @err_rq_idx: index of the receive that failed, or -1
+ * @qos: transmit queue set
+ * @lsmm: last streaming-mode message
+ * @lsmm_dma: its bus address
+ * @lsmm_len: bytes
+ * @lsmm_stag: its region, 0 if none
+ * @cm: what the connection engine keeps here
+ * @refs: users of the QP; the QP itself holds one until destruction
+ * @unused: completed when the last of @refs is gone
+ */
+struct irdma_qp {
+	struct ib_qp ibqp;
+	struct irdma_device *dev;
+	u32 qpn;
+	bool user;
+	bool rts_ae;
+	bool sig_all;
+	u64 context;
+	struct irdma_cq *send_cq;
+	struct irdma_cq *recv_cq;
+	struct ib_qp_init_attr init;
+
+	struct irdma_ureg *ureg;
+	void *mem;
+	dma_addr_t mem_dma;
+	size_t mem_size;
+	void *q2;
+	dma_addr_t q2_dma;
+	dma_addr_t shadow_dma;
+	u64 sq_addr;
+	u64 rq_addr;
+	bool virt_queues;
+	u8 sq_size_code;
+	u8 rq_size_code;
+
+	struct irdma_sq sq;
+	struct irdma_rq rq;
+	spinlock_t sq_lock;
+	spinlock_t rq_lock;
+	struct irdma_flushq sq_flush;
+	struct irdma_flushq rq_flush;
+	struct work_struct flush_work;
+
+	struct mutex mutex;
+	spinlock_t lock;
+	enum ib_qp_state ib_state;
+	u8 iw_state;
+	u8 hw_iw_state;
+	u8 tcp_state;
+	u16 last_ae;
+	u8 ae_source;
+	u8 flush_code;
+	bool access_event;
+	unsigned int term_flags;
+	bool destroying;
+	bool closing;
+	bool rts_seen;
+	bool flushed;
+	DECLARE_KFIFO(aes, struct irdma_ae, IRDMA_QP_AES);
+	bool ae_lost;
+
+	struct work_struct ae_work;
+	struct delayed_work close_work;
+	struct delayed_work term_work;
+	wait_queue_head_t rts_wait;
+
+	struct irdma_tcp_ctx tcp;
+	bool have_tcp;
+	bool hash_owned;
+	bool write_ok;
+	bool read_ok;
+	int err_rq_idx;
+	struct irdma_qos_user qos;
+
+	void *lsmm;
+	dma_addr_t lsmm_dma;
+	u32 lsmm_len;
+	u32 lsmm_stag;
+
+	struct irdma_qp_cm cm;
+	refcount_t refs;
+	struct completion unused;
+};
+
+static inline struct irdma_qp *to_irdma_qp(struct ib_qp *ibqp)
+{
+	return container_of(ibqp, struct irdma_qp, ibqp);
+}
+
+#endif
