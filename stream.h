@@ -13,6 +13,7 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/iw_cm.h>
 
+struct irdma_cm_core;
 struct irdma_cm_node;
 
 /* What an AE or a modify left behind; read by the disconnect decision (spec 03, 8.3). */
@@ -60,6 +61,7 @@ enum irdma_start_kind {
 	IRDMA_START_LSMM,	/* passive: MPA reply as last streaming-mode message */
 	IRDMA_START_RTR_READ,	/* active: zero-length read */
 	IRDMA_START_RTR_WRITE,	/* active: zero-length write */
+	IRDMA_START_NO_RTR,	/* active: MPA v1 or client-server model, the ULP speaks first */
 };
 
 struct irdma_start {
@@ -69,14 +71,16 @@ struct irdma_start {
 };
 
 /*
- * What the connection engine keeps in a QP.  @lock orders the links with destruction:
- * cm_node and cm_id are set and cleared together under it.
+ * What the connection engine keeps in a QP, set up by irdma_cm_qp_init().  @lock orders the
+ * links with destruction: cm_node and cm_id are set and cleared together under it.
  */
 struct irdma_qp_cm {
-	spinlock_t lock;
+	spinlock_t lock;	/* BH-safe; inside it at most the node's lock */
+	struct irdma_cm_core *core;
+	struct ib_qp *ibqp;
 	struct irdma_cm_node *cm_node;	/* counted */
 	struct iw_cm_id *cm_id;		/* counted */
-	struct work_struct disconn_work;	/* irdma_disconnect_worker() */
+	struct work_struct disconn_work;	/* irdma_disconnect_worker(); holds a QP reference */
 };
 
 /* Snapshot of a QP for the disconnect decision (spec 03, 8.3). */
@@ -88,5 +92,19 @@ struct irdma_qp_conn_state {
 	bool destroying;
 	enum ib_qp_state ib_state;
 };
+
+/* cm_conn.c, called by qp.c: before a new QP is visible to anyone. */
+void irdma_cm_qp_init(struct irdma_cm_core *core, struct irdma_qp_cm *qcm, struct ib_qp *ibqp);
+/*
+ * cm_conn.c, called by qp.c: the connection may have ended.  Any context.  Call it after
+ * each event that changes what irdma_qp_conn_state() tells: AEs FIN, reset, close complete,
+ * terminate done; QP moved to CLOSING or ERROR; device dead.  Extra calls do no harm.
+ */
+void irdma_cm_disconn(struct ib_qp *ibqp);
+/*
+ * cm_conn.c, called by qp.c when a QP leaves RTS or is destroyed: cancels a connect that is
+ * still in progress (CONNECT_REPLY -ECONNABORTED).  Any context.
+ */
+void irdma_cm_qp_going(struct ib_qp *ibqp);
 
 #endif

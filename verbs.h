@@ -104,7 +104,8 @@ void irdma_qps_init(struct irdma_device *dev);
  * Put the QP into RTS on the given stream: connection WQEs, host context, MODIFY_QP, wait for
  * AE 0x050E (E810).  The LSMM is copied to memory that the QP owns until it is in error.
  * Returns 0, -ECONNRESET (reset before or instead of RTS), -ETIMEDOUT, -EIO, -ENODEV.  On an
- * error the QP has been moved to ERROR with RESETCON.
+ * error the QP has been moved to ERROR with RESETCON.  From this call on, success or not, the
+ * quad-hash entry of the connection belongs to the QP (REMOVEHASHENTRY on its way to ERROR).
  */
 int irdma_qp_start_stream(struct irdma_device *dev, struct ib_qp *ibqp,
 			  const struct irdma_tcp_ctx *tcp, const struct irdma_start *start);
@@ -122,10 +123,5 @@ void irdma_qp_rem_ref(struct ib_qp *ibqp);
 
 void irdma_qp_conn_state(struct ib_qp *ibqp, struct irdma_qp_conn_state *st);
 struct irdma_qp_cm *irdma_qp_cm(struct ib_qp *ibqp);
-
-/* cm_conn.c, called by qp.c: something happened that may end the connection. Any context. */
-void irdma_cm_disconn(struct ib_qp *ibqp);
-/* cm_conn.c, called by qp.c when a QP leaves RTS or is destroyed: cancels a connect in progress. */
-void irdma_cm_qp_going(struct ib_qp *ibqp);
 
 #endif
