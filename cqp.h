@@ -20,8 +20,8 @@ typedef void (*irdma_cqp_done_fn)(struct irdma_device *dev, struct irdma_cqp_req
 /**
  * struct irdma_cqp_req - one command; owned by the caller until @done ran or exec returned
  * @wqe: the 64-byte entry without its valid bit, host order, QW3 holds the opcode
- * @done: called once, from the CCQ drain (process context, must not wait for a CQP
- *	completion), or at once with @status -EBUSY/-ENODEV when the device is dead; may free @req
+ * @done: called once from a work item (it may sleep but must not wait for a CQP completion),
+ *	also with @status -ENODEV when the device is dead; may free @req
  * @status: 0 or a negative errno: -EBUSY invalid state, -EIO error, -ETIMEDOUT, -ENODEV device dead
  * @retval: operation return value
  * @major: major error code
@@ -37,8 +37,7 @@ struct irdma_cqp_req {
 	/* private to cqp.c */
 	struct list_head entry;
 	struct completion completion;
-	unsigned long deadline;
-	u16 wqe_idx;
+	bool finished;
 };
 
 int irdma_cqp_exec(struct irdma_device *dev, struct irdma_cqp_req *req);
@@ -212,5 +211,70 @@ struct irdma_ah_cmd {
 void irdma_cqp_prep_create_ah(struct irdma_device *dev, struct irdma_cqp_req *req, const struct irdma_ah_cmd *ah);
 void irdma_cqp_prep_destroy_ah(struct irdma_device *dev, struct irdma_cqp_req *req, const struct irdma_ah_cmd *ah);
 void irdma_cqp_prep_gather_stats(struct irdma_device *dev, struct irdma_cqp_req *req, dma_addr_t buf);
+
+/*
+ * For bring-up and teardown (hw.c, events.c, hmc.c).
+ */
+
+/* How completions are found; only irdma_hw_start() and irdma_hw_stop() change it. */
+enum irdma_cqp_mode {
+	IRDMA_CQP_POLL_TAIL,	/* no CCQ yet: watch PFPE_CQPTAIL */
+	IRDMA_CQP_POLL_CCQ,	/* CCQ without interrupt */
+	IRDMA_CQP_INTERRUPT,
+};
+
+int irdma_cqp_start(struct irdma_device *dev);
+void irdma_cqp_stop(struct irdma_device *dev);
+int irdma_ccq_start(struct irdma_device *dev);
+void irdma_ccq_stop(struct irdma_device *dev);
+int irdma_ccq_interrupts_start(struct irdma_device *dev);
+void irdma_ccq_interrupts_stop(struct irdma_device *dev);
+void irdma_cqp_fail_all(struct irdma_device *dev);
+
+/**
+ * struct irdma_eq_cmd - CEQ or AEQ (spec 01, 4.8 ops 0x16 to 0x1B)
+ * @id: CEQ number; 0 for the AEQ
+ * @entries: size of the ring
+ * @ring: bus address, used if @virt is not set
+ * @virt: the ring is a one-level list of pages
+ * @first_pble: index of that list
+ */
+struct irdma_eq_cmd {
+	u32 id;
+	u32 entries;
+	dma_addr_t ring;
+	bool virt;
+	u32 first_pble;
+};
+
+void irdma_cqp_prep_create_ceq(struct irdma_device *dev, struct irdma_cqp_req *req,
+			       const struct irdma_eq_cmd *eq);
+void irdma_cqp_prep_destroy_ceq(struct irdma_device *dev, struct irdma_cqp_req *req,
+				const struct irdma_eq_cmd *eq);
+void irdma_cqp_prep_create_aeq(struct irdma_device *dev, struct irdma_cqp_req *req,
+			       const struct irdma_eq_cmd *eq);
+void irdma_cqp_prep_destroy_aeq(struct irdma_device *dev, struct irdma_cqp_req *req,
+				const struct irdma_eq_cmd *eq);
+
+/**
+ * struct irdma_sd_entry - a segment descriptor as UPDATE_PE_SDS takes it (spec 02, 1.5)
+ */
+struct irdma_sd_entry {
+	u64 cmd;
+	u64 data;
+};
+
+#define IRDMA_SDS_PER_CMD	11
+#define IRDMA_SD_OVERFLOW_SIZE	128	/* bytes, also the alignment */
+
+void irdma_cqp_prep_update_sds(struct irdma_device *dev, struct irdma_cqp_req *req,
+			       const struct irdma_sd_entry *sds, unsigned int count,
+			       __le64 *overflow, dma_addr_t overflow_addr);
+void irdma_cqp_prep_query_fpm(struct irdma_device *dev, struct irdma_cqp_req *req, dma_addr_t buf);
+void irdma_cqp_prep_commit_fpm(struct irdma_device *dev, struct irdma_cqp_req *req,
+			       dma_addr_t buf, u32 size);
+void irdma_cqp_prep_pages_allocated(struct irdma_device *dev, struct irdma_cqp_req *req);
+void irdma_cqp_prep_query_features(struct irdma_device *dev, struct irdma_cqp_req *req,
+				   dma_addr_t buf, u32 size);
 
 #endif

@@ -43,6 +43,9 @@ enum irdma_reg {
 	IRDMA_REG_DYN_CTL,	/* first of an array of 32-bit registers */
 	IRDMA_REG_CEQCTL,	/* first of an array of 32-bit registers */
 	IRDMA_REG_AEQCTL,
+	IRDMA_REG_LNKLST,	/* X722: queue list heads of the vectors, an array */
+	IRDMA_REG_HMC_ERRORINFO,	/* E810 */
+	IRDMA_REG_HMC_ERRORDATA,	/* E810 */
 	IRDMA_REG_COUNT
 };
 
@@ -54,7 +57,7 @@ enum irdma_reg {
 struct irdma_hw_gen {
 	const char *name;
 	u8 hw_rev;			/* as told to user space: 1 X722, 2 E810 */
-	u32 regs[IRDMA_REG_COUNT];	/* byte offsets in BAR 0 */
+	u32 regs[IRDMA_REG_COUNT];	/* byte offsets in BAR 0, 0: there is none */
 	u32 db_page_offset;		/* user doorbell page in BAR 0 */
 	u64 feature_flags;		/* IRDMA_FEATURE_* of the user ABI */
 	u32 max_wq_frags;
@@ -72,6 +75,28 @@ struct irdma_hw_gen {
 	u64 page_size_cap;
 	u64 max_mr_size;
 	unsigned int num_counters;
+
+	/* interrupts (spec 01, 2.2) */
+	unsigned int vector_bias;	/* DYN_CTL and LNKLST are indexed by MSI-X index - bias */
+	u32 dyn_ctl_enable;
+	u32 ceqctl_enable;		/* | MSI-X index */
+	u32 ceqctl_disable;		/* | MSI-X index */
+	u32 max_ceqs;
+	bool virtual_aeq;		/* the AEQ's ring may be given as a list of pages */
+
+	/* control queue (spec 01, 3.3 and 4.8) */
+	u8 hw_major;
+	u8 protocol;			/* of the CQP context; 0 not written */
+	bool has_features;		/* knows QUERY_RDMA_FEATURES */
+	u64 assumed_fw_ver;		/* where it cannot be queried */
+	u64 cqn_mask;			/* CQ commands, QW3: CQ number */
+	u64 ceqn_mask;			/* CQ commands, QW3: CEQ number */
+	u64 stag_pd_mask;		/* STag commands, QW1: PD number */
+
+	/* host memory cache (spec 02, 1.1 and 1.4) */
+	u32 hmc_objects;		/* BIT(enum irdma_hmc_type) */
+	u32 (*hmc_q1_count)(u32 qps, u32 max_ird);
+	u32 (*hmc_xf_count)(u32 qps, u32 xf_block);
 	/* grows: owners of hw.c, cqp.c, hmc.c, stats.c add what they need */
 };
 
@@ -81,6 +106,17 @@ u32 irdma_rd32(struct irdma_device *dev, enum irdma_reg reg);
 void irdma_wr32(struct irdma_device *dev, enum irdma_reg reg, u32 val);
 void irdma_ring_sq(struct irdma_device *dev, u32 qpn);
 void irdma_arm_cq(struct irdma_device *dev, u32 cqn);
+
+/*
+ * Messages before and after the registration of the verbs device: its own name is not known
+ * yet when most of hw.c, cqp.c and hmc.c run.
+ */
+#define irdma_err(dev, fmt, ...) \
+	dev_err(&(dev)->lan->pdev->dev, "irdma: " fmt, ##__VA_ARGS__)
+#define irdma_warn(dev, fmt, ...) \
+	dev_warn(&(dev)->lan->pdev->dev, "irdma: " fmt, ##__VA_ARGS__)
+#define irdma_err_ratelimited(dev, fmt, ...) \
+	dev_err_ratelimited(&(dev)->lan->pdev->dev, "irdma: " fmt, ##__VA_ARGS__)
 
 /**
  * struct irdma_cq_handler - who is told about completions on a CQ
@@ -99,6 +135,10 @@ struct irdma_cq_handler {
 };
 
 int irdma_cq_handler_add(struct irdma_device *dev, struct irdma_cq_handler *h);
+/*
+ * After DESTROY_CQ has completed: no callback runs or will run when this returns, and no CEQ
+ * entry of the CQ is left, so the number may be used again. Sleeps.
+ */
 void irdma_cq_handler_del(struct irdma_device *dev, struct irdma_cq_handler *h, u32 ceqn);
 
 /**
@@ -126,6 +166,10 @@ void irdma_hw_stop(struct irdma_device *dev);
  * command is issued any more.  Any context.
  */
 void irdma_mark_dead(struct irdma_device *dev, const char *why);
+/* The same when the LAN driver resets the function by itself: no reset is asked for. */
+void irdma_mark_reset(struct irdma_device *dev);
 bool irdma_is_dead(const struct irdma_device *dev);
+/* React to IRDMA_LAN_CRIT_ERR with the accumulated OICR cause bits (spec 01, 1.5). Sleeps. */
+void irdma_hw_crit_err(struct irdma_device *dev, u32 oicr);
 
 #endif
