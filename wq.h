@@ -258,7 +258,7 @@ void irdma_put_lsmm(const struct irdma_wq_fmt *fmt, __le64 *ring, u64 addr, u32 
 void irdma_put_rtr(const struct irdma_wq_fmt *fmt, __le64 *ring, bool read, bool rts_ae);
 
 /* Producer and consumer run under different locks; the indexes order the records. */
-bool irdma_sq_retire(struct irdma_sq *sq, u32 idx, struct irdma_sq_wr *wr);
+bool irdma_sq_retire(struct irdma_sq *sq, u32 idx, bool failed, struct irdma_sq_wr *wr);
 bool irdma_sq_flush_one(struct irdma_sq *sq, struct irdma_sq_wr *wr);
 bool irdma_rq_retire(struct irdma_rq *rq, u32 idx, u64 *wr_id);
 bool irdma_rq_flush_one(struct irdma_rq *rq, u64 *wr_id);
