@@ -194,7 +194,8 @@ struct irdma_cm_stats {
  *
  * @ah_create: make the address handle of the node from its quad, route and TOS; answers
  *	irdma_cm_ah_done(). Any context. NULL: frames need none (X722)
- * @ah_destroy: destroy it, not waiting. Any context
+ * @ah_destroy: destroy it, not waiting, but not before the frames that use it have left.
+ *	Any context
  * @qhash_add: enter the node's quad with the ILQ as receiver; answers irdma_cm_qhash_done().
  *	Any context
  * @qhash_del: remove it, not waiting, in order with adds. Any context
@@ -214,7 +215,8 @@ struct irdma_cm_stats {
  *	@fn may sleep
  *
  * @qp_get: the RC QP of that number, referenced, or NULL. Any context
- * @qp_put: drop the reference. Any context in which node references are dropped
+ * @qp_hold: another reference, for a QP that is referenced or not destroyed yet. Any context
+ * @qp_put: drop a reference. Any context
  * @qp_cm: the QP's link to the engine
  * @qp_start: irdma_qp_start_stream(). Sleeps
  * @qp_abort: irdma_qp_abort(). Sleeps
@@ -254,6 +256,7 @@ struct irdma_cm_ops {
 			     int (*fn)(const struct irdma_cm_laddr *addr, void *arg), void *arg);
 
 	struct ib_qp *(*qp_get)(struct irdma_cm_core *core, u32 qpn);
+	void (*qp_hold)(struct ib_qp *ibqp);
 	void (*qp_put)(struct ib_qp *ibqp);
 	struct irdma_qp_cm *(*qp_cm)(struct ib_qp *ibqp);
 	int (*qp_start)(struct irdma_cm_core *core, struct ib_qp *ibqp,
