@@ -14,6 +14,7 @@
 #include <linux/xarray.h>
 
 struct irdma_device;
+struct irdma_wq_fmt;
 
 /* Numbers that this driver keeps for itself (spec 01, 3.2 step 12). */
 #define IRDMA_CQN_CCQ		0
@@ -22,6 +23,10 @@ struct irdma_device;
 #define IRDMA_QPN_ILQ		1
 #define IRDMA_QPN_IEQ		2
 #define IRDMA_RESERVED_IDS	3	/* of QPs, CQs and PDs each */
+
+/* Told to user space; a property of the hardware all the same (spec 02, 7.2). */
+#define IRDMA_FEATURE_RTS_AE	BIT_ULL(0)	/* AE 0x050E; three connection entries */
+#define IRDMA_FEATURE_CQ_RESIZE	BIT_ULL(1)	/* and a CQ shadow area of its own */
 
 enum irdma_reg {
 	IRDMA_REG_CQPTAIL,
@@ -60,6 +65,7 @@ struct irdma_hw_gen {
 	u32 regs[IRDMA_REG_COUNT];	/* byte offsets in BAR 0, 0: there is none */
 	u32 db_page_offset;		/* user doorbell page in BAR 0 */
 	u64 feature_flags;		/* IRDMA_FEATURE_* of the user ABI */
+	const struct irdma_wq_fmt *wq_fmt;	/* wq.h */
 	u32 max_wq_frags;
 	u32 max_read_sges;
 	u32 max_inline;

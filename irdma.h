@@ -49,7 +49,7 @@ struct irdma_limits {
  * @events: CEQs, AEQ and their vectors (hw.c)
  * @num_comp_vectors: CEQs that verbs CQs may use
  * @qp_ae: receiver of QP events, set by verbs before irdma_hw_start()
- * @qps: QP number -> struct irdma_qp, looked up under RCU
+ * @qps: QP number -> struct irdma_qp_key, looked up under RCU; use irdma_qp_lookup()
  * @cq_handlers: CQ number -> struct irdma_cq_handler, looked up under RCU
  * @qp_ids: QP numbers in use
  * @cq_ids: CQ numbers in use

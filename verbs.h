@@ -10,6 +10,8 @@
 
 struct irdma_ucontext {
 	struct ib_ucontext ibucontext;
+	bool raw_attrs;		/* create verbs carry the application's numbers (spec 02, 7.5) */
+	bool legacy;		/* libi40iw or hw_rev 0 (spec 02, 7.10) */
 	/* grows: owner verbs.c */
 };
 
@@ -57,6 +59,14 @@ void irdma_ureg_release(struct irdma_ureg *ureg);
 int irdma_stag_alloc(struct irdma_device *dev, u32 *stag);
 void irdma_stag_free(struct irdma_device *dev, u32 stag);
 
+/*
+ * mr.c: the members of @reg that describe the memory (va, len, page0, first_pble, use_pbl,
+ * page_size_code) as ib_map_mr_sg() left it in @ibmr.  Any context.  -EINVAL: nothing is
+ * mapped, or not a region for fast registration.
+ */
+struct irdma_sq_reg;
+int irdma_mr_fast_reg(struct ib_mr *ibmr, struct irdma_sq_reg *reg);
+
 /**
  * struct irdma_cq - a completion queue
  * @ibcq: the verbs object; must be first
@@ -95,8 +105,8 @@ bool irdma_qp_complete(struct irdma_device *dev, const struct irdma_cqe *cqe, st
 int irdma_qp_complete_flushed(struct irdma_cq *cq, int num, struct ib_wc *wc);
 bool irdma_qp_flushed_left(struct irdma_cq *cq);
 
-/* main.c calls these around everything that uses QPs. */
-void irdma_qps_init(struct irdma_device *dev);
+/* qp.c: the handler of QP events, for irdma_device.qp_ae. */
+void irdma_qp_ae(struct irdma_device *dev, const struct irdma_ae *ae);
 
 /* qp.c, called by the connection engine's glue (cm_hw.c). All may sleep unless said. */
 
@@ -116,7 +126,13 @@ void irdma_qp_flush(struct ib_qp *ibqp);
 /* Raise the asynchronous event of a terminated QP (spec 03, 8.3). */
 void irdma_qp_terminate_event(struct ib_qp *ibqp);
 
-/* iw_cm's references; add_ref and get_qp are called with interrupts off. */
+/* The QP of that number with a reference (irdma_qp_rem_ref()), or NULL. Any context. */
+struct ib_qp *irdma_qp_lookup(struct irdma_device *dev, u32 qpn);
+
+/*
+ * For iw_cm only, called with interrupts off: each QP that irdma_get_qp() returns is passed to
+ * irdma_qp_add_ref() next.  All others use irdma_qp_lookup().
+ */
 struct ib_qp *irdma_get_qp(struct ib_device *ibdev, int qpn);
 void irdma_qp_add_ref(struct ib_qp *ibqp);
 void irdma_qp_rem_ref(struct ib_qp *ibqp);
