@@ -20,6 +20,16 @@ struct irdma_pd {
 	u32 id;
 };
 
+static inline struct irdma_pd *to_irdma_pd(struct ib_pd *ibpd)
+{
+	return container_of(ibpd, struct irdma_pd, ibpd);
+}
+
+enum irdma_ureg_type {
+	IRDMA_UREG_QP	= 1,
+	IRDMA_UREG_CQ	= 2,
+};
+
 /**
  * struct irdma_ureg - queue memory that user space registered (spec 02, 7.3); mr.c
  * @sq_pages: 4 KiB pages of the SQ (type QP)
@@ -44,11 +54,12 @@ struct irdma_ureg {
 	u64 cq_addr;
 	dma_addr_t shadow;
 	struct page *first_page;
-};
-
-enum irdma_ureg_type {
-	IRDMA_UREG_QP	= 1,
-	IRDMA_UREG_CQ	= 2,
+	u64 va;
+	enum irdma_ureg_type type;
+	bool claimed;
+	struct list_head link;
+	struct irdma_ucontext *uctx;
+	struct irdma_pbl pbl;
 };
 
 /* The free registration of @type that starts at @va, or an ERR_PTR. Claimed once until released. */
@@ -58,6 +69,23 @@ void irdma_ureg_release(struct irdma_ureg *ureg);
 /* mr.c: an STag (index << 8 | key) of its own, without a region behind it. */
 int irdma_stag_alloc(struct irdma_device *dev, u32 *stag);
 void irdma_stag_free(struct irdma_device *dev, u32 stag);
+
+/* Access rights of an STag (spec 02, 3.2). */
+#define IRDMA_STAG_LOCAL_READ	BIT(0)
+#define IRDMA_STAG_LOCAL_WRITE	BIT(1)
+#define IRDMA_STAG_REMOTE_READ	BIT(2)
+#define IRDMA_STAG_REMOTE_WRITE	BIT(3)
+#define IRDMA_STAG_BIND		BIT(4)
+
+/* mr.c: rights of a region with enum ib_access_flags @access. */
+u8 irdma_stag_rights(int access);
+/*
+ * mr.c: what a fast register of @ibmr needs, from its last ib_map_mr_sg(): fills va, len,
+ * page0, first_pble, use_pbl, stag (with @key's low byte), page_size_code and rights.
+ * 0 or -EINVAL. Any context.
+ */
+struct irdma_sq_reg;
+int irdma_mr_fast_reg(struct ib_mr *ibmr, u32 key, int access, struct irdma_sq_reg *reg);
 
 /*
  * mr.c: the members of @reg that describe the memory (va, len, page0, first_pble, use_pbl,
