@@ -24,8 +24,8 @@
 
 /* comp_mask of the context request and response. */
 #define IRDMA_COMP_RAW_ATTR	BIT_ULL(0)	/* capabilities as the application gave them */
-#define IRDMA_COMP_MIN_WQ_SIZE	BIT_ULL(1)	/* response: min_hw_wq_size is valid */
-#define IRDMA_COMP_MAX_SRQ	BIT_ULL(2)	/* response: max_hw_srq_quanta is valid */
+#define IRDMA_COMP_MIN_WQ_SIZE	BIT_ULL(1)	/* response: min_wq_size is valid */
+#define IRDMA_COMP_MAX_SRQ	BIT_ULL(2)	/* response: max_srq_quanta is valid */
 #define IRDMA_COMP_WQE_V2	BIT_ULL(3)	/* request: library can build newer entries */
 
 /* Bytes at which older libraries end their context tails. */
@@ -50,29 +50,29 @@ struct irdma_abi_uctx_resp {
 	__u8 reserved[3];
 	__u64 feature_flags;
 	__u64 db_mmap_key;		/* file offset of the doorbell page */
-	__u32 max_hw_wq_frags;
-	__u32 max_hw_read_sges;
-	__u32 max_hw_inline;		/* bytes */
-	__u32 max_hw_rq_quanta;
-	__u32 max_hw_wq_quanta;
-	__u32 min_hw_cq_size;
-	__u32 max_hw_cq_size;
-	__u16 max_hw_sq_chunk;		/* quanta */
+	__u32 max_frags;
+	__u32 max_read_frags;
+	__u32 max_inline;		/* bytes */
+	__u32 max_rq_quanta;
+	__u32 max_sq_quanta;
+	__u32 min_cq_slots;
+	__u32 max_cq_slots;
+	__u16 sq_chunk;		/* quanta */
 	__u8 hw_rev;
 	__u8 reserved2;
 	__u64 comp_mask;
-	__u16 min_hw_wq_size;		/* WQEs */
+	__u16 min_wq_size;		/* WQEs */
 	__u16 reserved3;
-	__u32 max_hw_srq_quanta;
+	__u32 max_srq_quanta;
 };
 static_assert(sizeof(struct irdma_abi_uctx_resp) == 80);
 static_assert(offsetof(struct irdma_abi_uctx_resp, feature_flags) == IRDMA_UCTX_RESP_LEGACY);
 static_assert(offsetof(struct irdma_abi_uctx_resp, db_mmap_key) == 24);
-static_assert(offsetof(struct irdma_abi_uctx_resp, max_hw_sq_chunk) == 60);
+static_assert(offsetof(struct irdma_abi_uctx_resp, sq_chunk) == 60);
 static_assert(offsetof(struct irdma_abi_uctx_resp, hw_rev) == 62);
 static_assert(offsetof(struct irdma_abi_uctx_resp, comp_mask) == 64);
-static_assert(offsetof(struct irdma_abi_uctx_resp, min_hw_wq_size) == 72);
-static_assert(offsetof(struct irdma_abi_uctx_resp, max_hw_srq_quanta) == 76);
+static_assert(offsetof(struct irdma_abi_uctx_resp, min_wq_size) == 72);
+static_assert(offsetof(struct irdma_abi_uctx_resp, max_srq_quanta) == 76);
 
 struct irdma_abi_pd_resp {
 	__u32 pd_id;
@@ -154,8 +154,8 @@ static_assert(sizeof(struct irdma_abi_modify_qp_req) == 8);
 #define IRDMA_MODIFY_QP_RESP_MIN	19
 
 struct irdma_abi_modify_qp_resp {
-	__aligned_u64 push_wqe_mmap_key;
-	__aligned_u64 push_db_mmap_key;
+	__aligned_u64 wqe_page_key;
+	__aligned_u64 db_page_key;
 	__u16 push_offset;
 	__u8 push_valid;
 	__u8 reserved[5];

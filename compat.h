@@ -37,6 +37,12 @@
 #define IRDMA_CREATE_CQ_UDATA	udata
 #endif
 
+#if defined(IRDMA_HAVE_CREATE_USER_CQ)
+#define IRDMA_CREATE_USER_CQ_OP	.create_user_cq = irdma_create_cq,
+#else
+#define IRDMA_CREATE_USER_CQ_OP
+#endif
+
 #if defined(IRDMA_HAVE_RESIZE_USER_CQ)
 #define IRDMA_RESIZE_CQ_ARGS	struct ib_cq *ibcq, unsigned int entries, struct ib_udata *udata
 #define IRDMA_RESIZE_CQ_OP	resize_user_cq
@@ -53,6 +59,21 @@
 #define IRDMA_REG_USER_MR_ARGS	struct ib_pd *ibpd, u64 start, u64 len, u64 virt, int access, \
 				struct ib_udata *udata
 #define IRDMA_REG_USER_MR_DMAH	NULL
+#endif
+
+#if defined(IRDMA_HAVE_REG_USER_MR_DMAH)
+#define IRDMA_REG_USER_MR_DMABUF_ARGS	struct ib_pd *ibpd, u64 offset, u64 len, u64 virt, int fd, \
+					int access, struct ib_dmah *dmah, \
+					struct uverbs_attr_bundle *attrs
+#define IRDMA_REG_USER_MR_DMABUF_DMAH	dmah
+#elif defined(IRDMA_HAVE_DMABUF_MR_ATTRS)
+#define IRDMA_REG_USER_MR_DMABUF_ARGS	struct ib_pd *ibpd, u64 offset, u64 len, u64 virt, int fd, \
+					int access, struct uverbs_attr_bundle *attrs
+#define IRDMA_REG_USER_MR_DMABUF_DMAH	NULL
+#else
+#define IRDMA_REG_USER_MR_DMABUF_ARGS	struct ib_pd *ibpd, u64 offset, u64 len, u64 virt, int fd, \
+					int access, struct ib_udata *udata
+#define IRDMA_REG_USER_MR_DMABUF_DMAH	NULL
 #endif
 
 #endif

@@ -65,6 +65,7 @@ struct irdma_hw_gen {
 	u32 regs[IRDMA_REG_COUNT];	/* byte offsets in BAR 0, 0: there is none */
 	u32 db_page_offset;		/* user doorbell page in BAR 0 */
 	u64 feature_flags;		/* IRDMA_FEATURE_* of the user ABI */
+	bool legacy_abi;		/* known to libraries older than the ABI (spec 02, 7.10) */
 	const struct irdma_wq_fmt *wq_fmt;	/* wq.h */
 	u32 max_wq_frags;
 	u32 max_read_sges;
@@ -75,6 +76,7 @@ struct irdma_hw_gen {
 	u32 min_wq_size;		/* WQEs */
 	u32 max_quanta_per_wr;
 	u32 max_cqe;
+	u32 cqe_slots;			/* of a CQ that one completion may take */
 	u32 max_ird;
 	u32 max_ord;
 	u32 max_pds;

@@ -7,13 +7,34 @@
 
 #include "irdma.h"
 #include "stream.h"
+#include "wq.h"
 
+/**
+ * struct irdma_ucontext - an open device of a user process
+ * @ibucontext: the verbs object; must be first
+ * @raw_attrs: create verbs carry the application's numbers (spec 02, 7.5)
+ * @legacy: libi40iw or hw_rev 0 (spec 02, 7.10)
+ * @abi_ver: ABI version that the library asked for
+ * @db_entry: mapping of the doorbell page
+ * @ureg_lock: protects the lists of registrations and their claims
+ * @qp_uregs: queue memory of QPs that is not in use (mr.c)
+ * @cq_uregs: rings and shadow areas of CQs that are not in use (mr.c)
+ */
 struct irdma_ucontext {
 	struct ib_ucontext ibucontext;
-	bool raw_attrs;		/* create verbs carry the application's numbers (spec 02, 7.5) */
-	bool legacy;		/* libi40iw or hw_rev 0 (spec 02, 7.10) */
-	/* grows: owner verbs.c */
+	bool raw_attrs;
+	bool legacy;
+	u8 abi_ver;
+	struct rdma_user_mmap_entry *db_entry;
+	spinlock_t ureg_lock;
+	struct list_head qp_uregs;
+	struct list_head cq_uregs;
 };
+
+static inline struct irdma_ucontext *to_irdma_ucontext(struct ib_ucontext *ibucontext)
+{
+	return container_of(ibucontext, struct irdma_ucontext, ibucontext);
+}
 
 struct irdma_pd {
 	struct ib_pd ibpd;
@@ -41,6 +62,7 @@ enum irdma_ureg_type {
  * @cq_addr: CQ ring: bus address or PBLE index
  * @shadow: bus address of the page behind the queues (QP; CQ without the resize feature)
  * @first_page: page of the first SQ quantum
+ * @first_addr: bus address of the first page
  *
  * What follows is private to mr.c.
  */
@@ -54,6 +76,7 @@ struct irdma_ureg {
 	u64 cq_addr;
 	dma_addr_t shadow;
 	struct page *first_page;
+	dma_addr_t first_addr;
 	u64 va;
 	enum irdma_ureg_type type;
 	bool claimed;
@@ -80,35 +103,46 @@ void irdma_stag_free(struct irdma_device *dev, u32 stag);
 /* mr.c: rights of a region with enum ib_access_flags @access. */
 u8 irdma_stag_rights(int access);
 /*
- * mr.c: what a fast register of @ibmr needs, from its last ib_map_mr_sg(): fills va, len,
- * page0, first_pble, use_pbl, stag (with @key's low byte), page_size_code and rights.
- * 0 or -EINVAL. Any context.
- */
-struct irdma_sq_reg;
-int irdma_mr_fast_reg(struct ib_mr *ibmr, u32 key, int access, struct irdma_sq_reg *reg);
-
-/*
  * mr.c: the members of @reg that describe the memory (va, len, page0, first_pble, use_pbl,
  * page_size_code) as ib_map_mr_sg() left it in @ibmr.  Any context.  -EINVAL: nothing is
  * mapped, or not a region for fast registration.
  */
-struct irdma_sq_reg;
 int irdma_mr_fast_reg(struct ib_mr *ibmr, struct irdma_sq_reg *reg);
 
 /**
  * struct irdma_cq - a completion queue
  * @ibcq: the verbs object; must be first
  * @handler: receives the events of the CQ; its cqn is the CQ number
- * @lock: irq-safe; polling, resize and @flushing
+ * @lock: irq-safe; polling, arming and @flushing
  * @flushing: struct irdma_flushq of QPs whose work requests complete in software
+ * @cmd: command that describes the CQ to the hardware
+ * @armed: a kernel consumer waits for an event
+ * @ring: consumer's side (kernel CQs)
+ * @mem: ring and shadow area (kernel CQs)
+ * @mem_dma: its bus address
+ * @mem_size: its size, bytes
+ * @shadow: shadow area in @mem
+ * @kick_work: calls the handler when arming found software completions
+ * @ring_ureg: ring (user CQs)
+ * @shadow_ureg: shadow area (user CQs), NULL: behind the ring
  *
- * Grows: owner cq.c.
+ * The fields behind @flushing are private to cq.c.
  */
 struct irdma_cq {
 	struct ib_cq ibcq;
 	struct irdma_cq_handler handler;
 	spinlock_t lock;
 	struct list_head flushing;
+	struct irdma_cq_cmd cmd;
+	bool armed;
+	struct irdma_cq_ring ring;
+	void *mem;
+	dma_addr_t mem_dma;
+	size_t mem_size;
+	__le64 *shadow;
+	struct work_struct kick_work;
+	struct irdma_ureg *ring_ureg;
+	struct irdma_ureg *shadow_ureg;
 };
 
 static inline struct irdma_cq *to_irdma_cq(struct ib_cq *ibcq)
@@ -128,10 +162,51 @@ void irdma_cq_kick(struct irdma_cq *cq);
  * @num completions of flushed queues; call it when the ring is empty.  The third tells
  * irdma_req_notify_cq() whether any are left.
  */
-struct irdma_cqe;
 bool irdma_qp_complete(struct irdma_device *dev, const struct irdma_cqe *cqe, struct ib_wc *wc);
 int irdma_qp_complete_flushed(struct irdma_cq *cq, int num, struct ib_wc *wc);
 bool irdma_qp_flushed_left(struct irdma_cq *cq);
+
+/*
+ * verbs.c: the driver's tail of a request or response (spec 02, 7.1).  All may sleep.
+ * irdma_udata_in() wants at least @min bytes, zeroes what is missing of @size, and refuses
+ * unknown bytes that are not zero.
+ */
+int irdma_udata_in(struct ib_udata *udata, void *req, size_t size, size_t min);
+int irdma_udata_out(struct ib_udata *udata, const void *resp, size_t size);
+int irdma_udata_none(struct ib_udata *udata);
+
+/* Limits that query_device tells (spec 02, 8.1). */
+#define IRDMA_MAX_FR_PAGES	262144	/* of a fast register */
+#define IRDMA_MAX_MSG_SIZE	0x7fffffff
+
+/* Verbs of mr.c, cq.c and the qp files, for the table in verbs.c. */
+struct ib_mr *irdma_reg_user_mr(IRDMA_REG_USER_MR_ARGS);
+struct ib_mr *irdma_reg_user_mr_dmabuf(IRDMA_REG_USER_MR_DMABUF_ARGS);
+struct ib_mr *irdma_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 len, u64 virt,
+				  int access, struct ib_pd *ibpd, struct ib_udata *udata);
+struct ib_mr *irdma_get_dma_mr(struct ib_pd *ibpd, int access);
+struct ib_mr *irdma_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_num_sg);
+int irdma_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
+		    unsigned int *sg_offset);
+int irdma_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
+int irdma_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata);
+int irdma_dealloc_mw(struct ib_mw *ibmw);
+
+int irdma_create_cq(IRDMA_CREATE_CQ_ARGS);
+int irdma_resize_cq(IRDMA_RESIZE_CQ_ARGS);
+int irdma_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
+int irdma_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc);
+int irdma_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
+
+int irdma_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_udata *udata);
+int irdma_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct ib_udata *udata);
+int irdma_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		   struct ib_qp_init_attr *init);
+int irdma_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
+int irdma_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
+		    const struct ib_send_wr **bad_wr);
+int irdma_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
+		    const struct ib_recv_wr **bad_wr);
 
 /* qp.c: the handler of QP events, for irdma_device.qp_ae. */
 void irdma_qp_ae(struct irdma_device *dev, const struct irdma_ae *ae);
