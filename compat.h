@@ -22,6 +22,10 @@
 #define timer_container_of(var, timer, field)	from_timer(var, timer, field)
 #endif
 
+#ifndef IRDMA_HAVE_UMEM_GET_VA
+#define ib_umem_get_va(device, addr, size, access)	ib_umem_get(device, addr, size, access)
+#endif
+
 /*
  * Verbs whose arguments differ.  A verb is defined as
  *	int irdma_create_cq(IRDMA_CREATE_CQ_ARGS)

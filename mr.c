@@ -461,7 +461,7 @@ void irdma_ureg_release(struct irdma_ureg *ureg)
  * Context: process.
  * Return: the region, or an ERR_PTR: -EINVAL (no tail, unknown type, length 0 or above the
  * limit, page counts that do not fit the memory), -EOPNOTSUPP (tail of an unknown format,
- * steering tags), -EOVERFLOW (no STag free), -ENOMEM, or what ib_umem_get() says.
+ * steering tags), -EOVERFLOW (no STag free), -ENOMEM, or what pinning says.
  */
 struct ib_mr *irdma_reg_user_mr(IRDMA_REG_USER_MR_ARGS)
 {
@@ -484,7 +484,7 @@ struct ib_mr *irdma_reg_user_mr(IRDMA_REG_USER_MR_ARGS)
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
-	umem = ib_umem_get(ibpd->device, start, len, access);
+	umem = ib_umem_get_va(ibpd->device, start, len, access);
 	if (IS_ERR(umem)) {
 		ret = PTR_ERR(umem);
 		goto free_mr;
@@ -729,12 +729,12 @@ static struct ib_umem *rereg_umem(struct irdma_mr *mr, int flags, u64 start, u64
 	struct ib_umem *umem = mr->umem;
 
 	if (flags & IB_MR_REREG_TRANS)
-		return ib_umem_get(mr->ibmr.device, start, len, access);
+		return ib_umem_get_va(mr->ibmr.device, start, len, access);
 	if (!(flags & IB_MR_REREG_ACCESS) || umem->writable || !ib_access_writable(access))
 		return umem;
 	if (umem->is_dmabuf)
 		return ERR_PTR(-EOPNOTSUPP);
-	return ib_umem_get(mr->ibmr.device, umem->address, umem->length, access);
+	return ib_umem_get_va(mr->ibmr.device, umem->address, umem->length, access);
 }
 
 /*
