@@ -671,24 +671,30 @@ int irdma_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
 /**
  * irdma_mr_fast_reg - operands of a fast register
  * @ibmr: from irdma_alloc_mr(), pages given by irdma_map_mr_sg()
- * @reg: receives va, len, page0, first_pble, use_pbl and page_size_code
+ * @key: STag of the region with a new low byte
+ * @access: enum ib_access_flags
+ * @reg: receives va, len, page0, first_pble, use_pbl, stag, page_size_code and rights
  *
  * A length of 0 would switch the bounds check off, so it is refused.
- * Context: any. Return: 0, or -EINVAL: not such a region, no pages, length 0 or too long.
+ * Context: any. Return: 0, or -EINVAL: not such a region, no pages, length 0 or too long, or
+ * the key of another region.
  */
-int irdma_mr_fast_reg(struct ib_mr *ibmr, struct irdma_sq_reg *reg)
+int irdma_mr_fast_reg(struct ib_mr *ibmr, u32 key, int access, struct irdma_sq_reg *reg)
 {
 	struct irdma_mr *mr = to_irdma_mr(ibmr);
 	int code = page_size_code(to_irdma_dev(ibmr->device), ibmr->page_size);
 
-	if (code < 0 || !mr->num_pages || !ibmr->length || ibmr->length >= IRDMA_MAX_FR_LEN)
+	if (code < 0 || !mr->num_pages || !ibmr->length || ibmr->length >= IRDMA_MAX_FR_LEN ||
+	    (key ^ mr->cmd.stag) >> 8)
 		return -EINVAL;
 	reg->va = ibmr->iova;
 	reg->len = ibmr->length;
 	reg->page0 = mr->page0;
 	reg->use_pbl = mr->num_pages > 1;
 	reg->first_pble = reg->use_pbl ? mr->pbl.first : 0;
+	reg->stag = key;
 	reg->page_size_code = code;
+	reg->rights = irdma_stag_rights(access);
 	return 0;
 }
 

@@ -103,11 +103,11 @@ void irdma_stag_free(struct irdma_device *dev, u32 stag);
 /* mr.c: rights of a region with enum ib_access_flags @access. */
 u8 irdma_stag_rights(int access);
 /*
- * mr.c: the members of @reg that describe the memory (va, len, page0, first_pble, use_pbl,
- * page_size_code) as ib_map_mr_sg() left it in @ibmr.  Any context.  -EINVAL: nothing is
- * mapped, or not a region for fast registration.
+ * mr.c: what a fast register of @ibmr needs, from its last ib_map_mr_sg(): fills va, len,
+ * page0, first_pble, use_pbl, stag (with @key's low byte), page_size_code and rights.
+ * 0 or -EINVAL. Any context.
  */
-int irdma_mr_fast_reg(struct ib_mr *ibmr, struct irdma_sq_reg *reg);
+int irdma_mr_fast_reg(struct ib_mr *ibmr, u32 key, int access, struct irdma_sq_reg *reg);
 
 /**
  * struct irdma_cq - a completion queue
@@ -157,7 +157,7 @@ static inline struct irdma_cq *to_irdma_cq(struct ib_cq *ibcq)
 void irdma_cq_kick(struct irdma_cq *cq);
 
 /*
- * qp_post.c, called by irdma_poll_cq() of kernel CQs under the CQ's lock.  The first turns a
+ * qp_flush.c, called by irdma_poll_cq() of kernel CQs under the CQ's lock.  The first turns a
  * hardware completion into @wc; false: it is not for the consumer.  The second makes up to
  * @num completions of flushed queues; call it when the ring is empty.  The third tells
  * irdma_req_notify_cq() whether any are left.
