@@ -24,10 +24,6 @@ struct irdma_wq_fmt;
 #define IRDMA_QPN_IEQ		2
 #define IRDMA_RESERVED_IDS	3	/* of QPs, CQs and PDs each */
 
-/* Told to user space; a property of the hardware all the same (spec 02, 7.2). */
-#define IRDMA_FEATURE_RTS_AE	BIT_ULL(0)	/* AE 0x050E; three connection entries */
-#define IRDMA_FEATURE_CQ_RESIZE	BIT_ULL(1)	/* and a CQ shadow area of its own */
-
 enum irdma_reg {
 	IRDMA_REG_CQPTAIL,
 	IRDMA_REG_CQPDB,
@@ -64,7 +60,7 @@ struct irdma_hw_gen {
 	u8 hw_rev;			/* as told to user space: 1 X722, 2 E810 */
 	u32 regs[IRDMA_REG_COUNT];	/* byte offsets in BAR 0, 0: there is none */
 	u32 db_page_offset;		/* user doorbell page in BAR 0 */
-	u64 feature_flags;		/* IRDMA_FEATURE_* of the user ABI */
+	u64 feature_flags;		/* IRDMA_FEATURE_* of abi.h */
 	bool legacy_abi;		/* known to libraries older than the ABI (spec 02, 7.10) */
 	const struct irdma_wq_fmt *wq_fmt;	/* wq.h */
 	u32 max_wq_frags;
@@ -119,12 +115,12 @@ void irdma_arm_cq(struct irdma_device *dev, u32 cqn);
  * Messages before and after the registration of the verbs device: its own name is not known
  * yet when most of hw.c, cqp.c and hmc.c run.
  */
-#define irdma_err(dev, fmt, ...) \
-	dev_err(&(dev)->lan->pdev->dev, "irdma: " fmt, ##__VA_ARGS__)
-#define irdma_warn(dev, fmt, ...) \
-	dev_warn(&(dev)->lan->pdev->dev, "irdma: " fmt, ##__VA_ARGS__)
-#define irdma_err_ratelimited(dev, fmt, ...) \
-	dev_err_ratelimited(&(dev)->lan->pdev->dev, "irdma: " fmt, ##__VA_ARGS__)
+#define irdma_err(idev, fmt, ...) \
+	dev_err(&(idev)->lan->pdev->dev, "irdma: " fmt, ##__VA_ARGS__)
+#define irdma_warn(idev, fmt, ...) \
+	dev_warn(&(idev)->lan->pdev->dev, "irdma: " fmt, ##__VA_ARGS__)
+#define irdma_err_ratelimited(idev, fmt, ...) \
+	dev_err_ratelimited(&(idev)->lan->pdev->dev, "irdma: " fmt, ##__VA_ARGS__)
 
 /**
  * struct irdma_cq_handler - who is told about completions on a CQ

@@ -23,13 +23,48 @@
 #define IRDMA_QP_SHADOW_SIZE	64	/* bytes */
 #define IRDMA_QP_AES		8	/* events of a QP that wait to be handled */
 
+/* Reaction to a peer that does not end the connection or answer a terminate, ms. */
+#define IRDMA_CLOSE_TIMEOUT_MS	1000
+#define IRDMA_TERM_TIMEOUT_MS	1000
+#define IRDMA_RTS_TIMEOUT_MS	12000
+
+/* TCP states in events (spec 02, 4.2). */
+#define IRDMA_TCP_CLOSED	1
+#define IRDMA_TCP_ESTABLISHED	5
+#define IRDMA_TCP_CLOSE_WAIT	6
+#define IRDMA_TCP_TIME_WAIT	11
+
+/* Events that more than one place knows by number (spec 01, 5.5). */
+#define IRDMA_AE_RTS			0x050e
+#define IRDMA_AE_SUSPENDED		0x0900
+
+/**
+ * struct irdma_qp_key - how a QP is found by its number; outlives it by an RCU grace period
+ * @qp: the QP, valid while a reference is held, or under the lock of one of its CQs
+ * @context: completion context, tells the QP from an earlier one of the same number
+ * @refs: users of the QP, one is its own until destruction
+ * @lent: references that irdma_get_qp() took for the irdma_qp_add_ref() that follows
+ * @rcu: frees it
+ */
+struct irdma_qp_key {
+	struct irdma_qp *qp;
+	u64 context;
+	refcount_t refs;
+	atomic_t lent;
+	struct rcu_head rcu;
+};
+
 /**
  * struct irdma_flushq - a queue whose remaining work requests complete in software
  * @link: in the CQ's list, under the CQ's lock; empty until the flush is done
- * @code: enum irdma_flush_code of the first of them
+ * @qp: its QP
+ * @is_sq: the send queue of @qp, otherwise the receive queue
+ * @code: enum irdma_flush_code of the oldest of them, the others are merely flushed
  */
 struct irdma_flushq {
 	struct list_head link;
+	struct irdma_qp *qp;
+	bool is_sq;
 	u8 code;
 };
 
@@ -44,7 +79,7 @@ struct irdma_flushq {
  * @context: completion context: of user space, or unique among kernel QPs
  * @send_cq: completions of the SQ
  * @recv_cq: completions of the RQ
- * @init: attributes as the consumer passed them, with the granted capabilities
+ * @cap: granted capabilities
  * @ureg: queue memory of user space
  * @mem: queue memory of a kernel QP, with Q2 and context
  * @mem_dma: its bus address
@@ -84,7 +119,7 @@ struct irdma_flushq {
  * @ae_work: handles @aes
  * @close_work: gives up waiting for the end of the connection
  * @term_work: gives up waiting for the end of a terminate
- * @rts_wait: woken when @rts_seen, @iw_state or @last_ae change
+ * @rts_wait: woken when @rts_seen, @iw_state or @tcp_state change
  * @tcp: stream of the connection, valid if @have_tcp
  * @have_tcp: the QP had a stream
  * @hash_owned: the quad hash entry goes with the QP
@@ -94,11 +129,12 @@ struct irdma_flushq {
  * @qos: transmit queue set
  * @lsmm: last streaming-mode message
  * @lsmm_dma: its bus address
- * @lsmm_len: bytes
+ * @lsmm_size: bytes of @lsmm
+ * @lsmm_len: bytes that the context was told of
  * @lsmm_stag: its region, 0 if none
  * @cm: what the connection engine keeps here
- * @refs: users of the QP; the QP itself holds one until destruction
- * @unused: completed when the last of @refs is gone
+ * @key: entry in the table of QPs
+ * @unused: completed when the last reference is gone
  */
 struct irdma_qp {
 	struct ib_qp ibqp;
@@ -110,7 +146,7 @@ struct irdma_qp {
 	u64 context;
 	struct irdma_cq *send_cq;
 	struct irdma_cq *recv_cq;
-	struct ib_qp_init_attr init;
+	struct ib_qp_cap cap;
 
 	struct irdma_ureg *ureg;
 	void *mem;
@@ -166,11 +202,12 @@ struct irdma_qp {
 
 	void *lsmm;
 	dma_addr_t lsmm_dma;
+	u32 lsmm_size;
 	u32 lsmm_len;
 	u32 lsmm_stag;
 
 	struct irdma_qp_cm cm;
-	refcount_t refs;
+	struct irdma_qp_key *key;
 	struct completion unused;
 };
 
@@ -178,5 +215,26 @@ static inline struct irdma_qp *to_irdma_qp(struct ib_qp *ibqp)
 {
 	return container_of(ibqp, struct irdma_qp, ibqp);
 }
+
+/* qp.c */
+void irdma_qp_put_context(struct irdma_qp *qp);
+void irdma_qp_free_lsmm(struct irdma_qp *qp);
+
+/* qp_modify.c; with the QP's mutex held */
+int irdma_qp_hw_modify(struct irdma_qp *qp, struct irdma_qp_cmd *cmd);
+void irdma_qp_enter_error(struct irdma_qp *qp);
+int irdma_qp_start_closing(struct irdma_qp *qp);
+void irdma_qp_close_work(struct work_struct *work);
+
+/* qp_ae.c */
+void irdma_qp_ae_work(struct work_struct *work);
+void irdma_qp_start_term_timer(struct irdma_qp *qp);
+void irdma_qp_term_work(struct work_struct *work);
+
+/* qp_flush.c; the first two with the QP's mutex held */
+void irdma_qp_flush_queues(struct irdma_qp *qp);
+void irdma_qp_flush_again(struct irdma_qp *qp, bool sq, bool rq);
+void irdma_qp_flush_work(struct work_struct *work);
+void irdma_qp_forget_completions(struct irdma_qp *qp);
 
 #endif

@@ -607,6 +607,21 @@ void irdma_put_rtr(const struct irdma_wq_fmt *fmt, __le64 *ring, bool read, bool
 }
 
 /**
+ * irdma_put_no_rtr - first entries of an active QP that waits for the ULP to speak
+ * @ring: first quantum of the SQ
+ * @rts_ae: have AE 0x050E raised when the stream is up
+ *
+ * The QP is not in RTS yet, so the device does not look at them.
+ */
+void irdma_put_no_rtr(__le64 *ring, bool rts_ae)
+{
+	if (rts_ae)
+		put_rts_ae(ring);
+	memset(ring, 0, IRDMA_WQE_HDR * sizeof(*ring));
+	publish(ring, FIELD_PREP(WQE_OPCODE, IRDMA_OP_NOP) | WQE_VALID);
+}
+
+/**
  * irdma_sq_retire - an SQ completion arrived: forget all entries up to it
  * @sq: send queue, lock of its CQ held
  * @idx: index of the entry, from hardware, unchecked

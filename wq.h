@@ -256,6 +256,7 @@ static inline u32 irdma_conn_wqes(bool rts_ae)
 void irdma_put_lsmm(const struct irdma_wq_fmt *fmt, __le64 *ring, u64 addr, u32 len, u32 stag,
 		    bool rts_ae);
 void irdma_put_rtr(const struct irdma_wq_fmt *fmt, __le64 *ring, bool read, bool rts_ae);
+void irdma_put_no_rtr(__le64 *ring, bool rts_ae);
 
 /* Producer and consumer run under different locks; the indexes order the records. */
 bool irdma_sq_retire(struct irdma_sq *sq, u32 idx, bool failed, struct irdma_sq_wr *wr);

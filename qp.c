@@ -1,0 +1,683 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Queue pairs: creation, query, destruction, look-up and references (spec 02, 4 and 7.5).
+ *
+ * Verbs call in here in process context.  A kernel QP has its queues, the Q2 buffer and the
+ * host context in one piece of coherent memory; a user QP has only the latter two, its queues
+ * are a registration that mr.c keeps.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/log2.h>
+#include <linux/slab.h>
+#include <rdma/uverbs_ioctl.h>
+
+#include "abi.h"
+#include "qp.h"
+#include "qpc.h"
+
+#define CREATE_RESP_MIN		20	/* bytes of the driver's part, spec 02, 7.5 */
+
+#define QUEUE_PAGE_SIZE		4096	/* bytes, of queue memory, whatever PAGE_SIZE is */
+
+/* Completion contexts of kernel QPs are never used twice; 0 stands for "none". */
+static atomic64_t next_context = ATOMIC64_INIT(1);
+
+/* What the capabilities amount to (spec 02, 5.2). */
+struct qp_sizes {
+	u32 sq_quanta;
+	u32 rq_quanta;
+	u8 sq_shift;
+	u8 rq_shift;
+};
+
+static u32 max_qp_wr(const struct irdma_hw_gen *gen)
+{
+	return (gen->max_sq_quanta - IRDMA_SQ_RESERVE) / gen->max_quanta_per_wr;
+}
+
+static int check_caps(struct irdma_device *dev, const struct ib_qp_cap *cap)
+{
+	const struct irdma_hw_gen *gen = dev->gen;
+
+	if (cap->max_send_sge > gen->max_wq_frags || cap->max_recv_sge > gen->max_wq_frags ||
+	    cap->max_inline_data > gen->max_inline) {
+		ibdev_dbg(&dev->ibdev,
+			  "QP wants %u send SGEs, %u receive SGEs, %u inline bytes; at most %u, %u, %u\n",
+			  cap->max_send_sge, cap->max_recv_sge, cap->max_inline_data,
+			  gen->max_wq_frags, gen->max_wq_frags, gen->max_inline);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static void shifts(const struct irdma_hw_gen *gen, const struct ib_qp_cap *cap,
+		   struct qp_sizes *sizes)
+{
+	const struct irdma_wq_fmt *fmt = gen->wq_fmt;
+
+	sizes->sq_shift = irdma_wq_shift(fmt, cap->max_send_sge + fmt->imm_frag,
+					 cap->max_inline_data);
+	sizes->rq_shift = irdma_wq_shift(fmt, cap->max_recv_sge, 0);
+}
+
+/* The consumer told how much it wants to post. */
+static int sizes_from_wrs(struct irdma_device *dev, const struct ib_qp_cap *cap,
+			  struct qp_sizes *sizes)
+{
+	const struct irdma_hw_gen *gen = dev->gen;
+
+	if (cap->max_send_wr > max_qp_wr(gen) || cap->max_recv_wr > max_qp_wr(gen)) {
+		ibdev_dbg(&dev->ibdev, "QP wants %u sends and %u receives; at most %u each\n",
+			  cap->max_send_wr, cap->max_recv_wr, max_qp_wr(gen));
+		return -EINVAL;
+	}
+	shifts(gen, cap, sizes);
+	return irdma_wq_depth(cap->max_send_wr, sizes->sq_shift, IRDMA_SQ_RESERVE,
+			      gen->min_wq_size, gen->max_sq_quanta, &sizes->sq_quanta) ?:
+	       irdma_wq_depth(cap->max_recv_wr, sizes->rq_shift, IRDMA_RQ_RESERVE,
+			      gen->min_wq_size, gen->max_rq_quanta, &sizes->rq_quanta);
+}
+
+/* An older library told the sizes of the rings that it has laid out, in entries. */
+static int sizes_from_rings(struct irdma_device *dev, const struct ib_qp_cap *cap,
+			    struct qp_sizes *sizes)
+{
+	const struct irdma_hw_gen *gen = dev->gen;
+	u64 sq, rq;
+
+	shifts(gen, cap, sizes);
+	sq = (u64)cap->max_send_wr << sizes->sq_shift;
+	rq = (u64)cap->max_recv_wr << sizes->rq_shift;
+	if (sq < 4 || sq > gen->max_sq_quanta || !is_power_of_2(sq) ||
+	    rq < 4 || rq > gen->max_rq_quanta || !is_power_of_2(rq)) {
+		ibdev_dbg(&dev->ibdev, "rings of %llu and %llu quanta; powers of two up to %u, %u\n",
+			  sq, rq, gen->max_sq_quanta, gen->max_rq_quanta);
+		return -EINVAL;
+	}
+	sizes->sq_quanta = sq;
+	sizes->rq_quanta = rq;
+	return 0;
+}
+
+static void grant_caps(struct irdma_qp *qp, const struct qp_sizes *sizes)
+{
+	qp->cap.max_send_wr = (sizes->sq_quanta - IRDMA_SQ_RESERVE) >> sizes->sq_shift;
+	qp->cap.max_recv_wr = (sizes->rq_quanta - IRDMA_RQ_RESERVE) >> sizes->rq_shift;
+}
+
+static void set_sizes(struct irdma_qp *qp, const struct qp_sizes *sizes)
+{
+	qp->sq.depth = sizes->sq_quanta;
+	qp->rq.size = sizes->rq_quanta >> sizes->rq_shift;
+	qp->rq.shift = sizes->rq_shift;
+	qp->sq_size_code = ilog2(sizes->sq_quanta) - 2;
+	qp->rq_size_code = ilog2(sizes->rq_quanta) - 2;
+}
+
+static void free_mem(struct irdma_qp *qp)
+{
+	dma_free_coherent(&qp->dev->lan->pdev->dev, qp->mem_size, qp->mem, qp->mem_dma);
+}
+
+static int alloc_mem(struct irdma_qp *qp, size_t queues_size)
+{
+	qp->mem_size = IRDMA_Q2_SIZE + IRDMA_QPC_SIZE + queues_size;
+	qp->mem = dma_alloc_coherent(&qp->dev->lan->pdev->dev, qp->mem_size, &qp->mem_dma,
+				     GFP_KERNEL);
+	if (!qp->mem)
+		return -ENOMEM;
+	qp->q2 = qp->mem;
+	qp->q2_dma = qp->mem_dma;
+	return 0;
+}
+
+static int init_kernel_queues(struct irdma_qp *qp, const struct qp_sizes *sizes)
+{
+	size_t sq_bytes = (size_t)sizes->sq_quanta * IRDMA_QUANTUM;
+	size_t rq_bytes = (size_t)sizes->rq_quanta * IRDMA_QUANTUM;
+	const struct irdma_hw_gen *gen = qp->dev->gen;
+	size_t offset = IRDMA_Q2_SIZE + IRDMA_QPC_SIZE;
+	int ret;
+
+	qp->sq.wrs = kvcalloc(sizes->sq_quanta, sizeof(*qp->sq.wrs), GFP_KERNEL);
+	qp->rq.wr_ids = kvcalloc(qp->rq.size, sizeof(*qp->rq.wr_ids), GFP_KERNEL);
+	if (!qp->sq.wrs || !qp->rq.wr_ids) {
+		ret = -ENOMEM;
+		goto free_records;
+	}
+	ret = alloc_mem(qp, sq_bytes + rq_bytes + IRDMA_QP_SHADOW_SIZE);
+	if (ret)
+		goto free_records;
+
+	qp->sq.ring = qp->mem + offset;
+	qp->sq_addr = qp->mem_dma + offset;
+	qp->rq.ring = qp->mem + offset + sq_bytes;
+	qp->rq_addr = qp->sq_addr + sq_bytes;
+	qp->shadow_dma = qp->rq_addr + rq_bytes;
+	qp->sq.fmt = gen->wq_fmt;
+	qp->rq.fmt = gen->wq_fmt;
+	qp->sq.chunk = gen->max_sq_chunk;
+	irdma_sq_init(&qp->sq, irdma_conn_wqes(qp->rts_ae));
+	irdma_rq_init(&qp->rq);
+	return 0;
+
+free_records:
+	kvfree(qp->rq.wr_ids);
+	kvfree(qp->sq.wrs);
+	return ret;
+}
+
+static u32 queue_pages(u32 quanta)
+{
+	return DIV_ROUND_UP(quanta * IRDMA_QUANTUM, QUEUE_PAGE_SIZE);
+}
+
+static int init_user_queues(struct irdma_qp *qp, const struct qp_sizes *sizes,
+			    struct irdma_ucontext *uctx, struct ib_udata *udata)
+{
+	struct irdma_abi_create_qp_req req;
+	struct irdma_ureg *ureg;
+	int ret;
+
+	ret = irdma_udata_in(udata, &req, sizeof(req), sizeof(req));
+	if (ret)
+		return ret;
+	ureg = irdma_ureg_claim(uctx, IRDMA_UREG_QP, req.queues_va);
+	if (IS_ERR(ureg))
+		return PTR_ERR(ureg);
+	if (ureg->sq_pages < queue_pages(sizes->sq_quanta) ||
+	    ureg->rq_pages < queue_pages(sizes->rq_quanta)) {
+		ibdev_dbg(&qp->dev->ibdev,
+			  "queues registered with %u + %u pages, the QP needs %u + %u\n",
+			  ureg->sq_pages, ureg->rq_pages, queue_pages(sizes->sq_quanta),
+			  queue_pages(sizes->rq_quanta));
+		ret = -EINVAL;
+		goto release;
+	}
+	ret = alloc_mem(qp, 0);
+	if (ret)
+		goto release;
+
+	qp->ureg = ureg;
+	qp->sq_addr = ureg->sq_addr;
+	qp->rq_addr = ureg->rq_addr;
+	qp->virt_queues = ureg->virt;
+	qp->shadow_dma = ureg->shadow;
+	qp->context = req.context;
+	return 0;
+
+release:
+	irdma_ureg_release(ureg);
+	return ret;
+}
+
+static void free_queues(struct irdma_qp *qp)
+{
+	free_mem(qp);
+	if (qp->ureg)
+		irdma_ureg_release(qp->ureg);
+	kvfree(qp->rq.wr_ids);
+	kvfree(qp->sq.wrs);
+}
+
+/**
+ * irdma_qp_put_context - write the host context as the QP is now
+ * @qp: queue pair, its mutex held or not visible yet
+ */
+void irdma_qp_put_context(struct irdma_qp *qp)
+{
+	struct irdma_device *dev = qp->dev;
+	struct irdma_qpc qpc = {
+		.context = qp->context,
+		.sq_addr = qp->sq_addr,
+		.rq_addr = qp->rq_addr,
+		.q2_addr = qp->q2_dma,
+		.pd = to_irdma_pd(qp->ibqp.pd)->id,
+		.send_cqn = qp->send_cq->handler.cqn,
+		.recv_cqn = qp->recv_cq->handler.cqn,
+		.qs_handle = qp->qos.qs_handle,
+		.exception_qpn = IRDMA_QPN_IEQ,
+		.src_mac = qp->have_tcp ? qp->tcp.src_mac : dev->lan->netdev->dev_addr,
+		.sq_size_code = qp->sq_size_code,
+		.rq_size_code = qp->rq_size_code,
+		.rq_shift = qp->rq.shift,
+		.ib_reads = dev->gen->max_read_sges > 1,
+		.privileged = !qp->user,
+		.write_ok = qp->write_ok,
+		.read_ok = qp->read_ok,
+		.err_rq_idx = qp->err_rq_idx,
+		.tcp = qp->have_tcp ? &qp->tcp : NULL,
+		.lsmm_len = qp->lsmm_len,
+	};
+
+	irdma_qpc_build(qp->q2 + IRDMA_Q2_SIZE, &qpc);
+}
+
+static int hw_create(struct irdma_qp *qp)
+{
+	struct irdma_qp_cmd cmd = {
+		.qpn = qp->qpn,
+		.type = IRDMA_QP_IWARP,
+		.context = qp->q2_dma + IRDMA_Q2_SIZE,
+		.shadow = qp->shadow_dma,
+		.next_state = IRDMA_IW_IDLE,
+		.virt_queues = qp->virt_queues,
+		.cqnum_valid = true,
+		.mac_valid = true,
+	};
+	struct irdma_cqp_req req;
+
+	irdma_qp_put_context(qp);
+	irdma_cqp_prep_create_qp(qp->dev, &req, &cmd);
+	return irdma_cqp_exec(qp->dev, &req);
+}
+
+static void hw_destroy(struct irdma_qp *qp)
+{
+	struct irdma_qp_cmd cmd = {
+		.qpn = qp->qpn,
+		.type = IRDMA_QP_IWARP,
+		.context = qp->q2_dma + IRDMA_Q2_SIZE,
+		.shadow = qp->shadow_dma,
+		.virt_queues = qp->virt_queues,
+		.remove_hash = true,
+	};
+	struct irdma_cqp_req req;
+	int ret;
+
+	irdma_cqp_prep_destroy_qp(qp->dev, &req, &cmd);
+	ret = irdma_cqp_exec(qp->dev, &req);
+	if (ret && ret != -ENODEV)
+		irdma_err(qp->dev, "destroying QP %u failed: %pe (%#x/%#x)\n", qp->qpn,
+			  ERR_PTR(ret), req.major, req.minor);
+}
+
+/* Make the QP findable. */
+static int publish(struct irdma_qp *qp)
+{
+	struct irdma_device *dev = qp->dev;
+
+	qp->key = kzalloc(sizeof(*qp->key), GFP_KERNEL);
+	if (!qp->key)
+		return -ENOMEM;
+	qp->key->qp = qp;
+	qp->key->context = qp->context;
+	refcount_set(&qp->key->refs, 1);
+	return xa_err(xa_store_irq(&dev->qps, qp->qpn, qp->key, GFP_KERNEL));
+}
+
+static void unpublish(struct irdma_qp *qp)
+{
+	xa_erase_irq(&qp->dev->qps, qp->qpn);
+	irdma_qp_rem_ref(&qp->ibqp);
+	wait_for_completion(&qp->unused);
+}
+
+static int answer_user(struct irdma_qp *qp, const struct qp_sizes *sizes,
+		       struct irdma_ucontext *uctx, struct ib_udata *udata)
+{
+	struct irdma_abi_create_qp_resp resp = {
+		.qpn = qp->qpn,
+		.sq_wqes = sizes->sq_quanta >> sizes->sq_shift,
+		.rq_wqes = sizes->rq_quanta >> sizes->rq_shift,
+		.push_idx = uctx->legacy ? IRDMA_PUSH_IDX_LEGACY : 0,
+		.lsmm = 1,
+		.caps = IRDMA_QP_CAP_WRITE_IMM,
+	};
+
+	return irdma_udata_out(udata, &resp, sizeof(resp));
+}
+
+static void init_flushq(struct irdma_qp *qp, struct irdma_flushq *flushq, bool is_sq)
+{
+	INIT_LIST_HEAD(&flushq->link);
+	flushq->qp = qp;
+	flushq->is_sq = is_sq;
+}
+
+static void init_qp(struct irdma_qp *qp, const struct ib_qp_init_attr *attr,
+		    struct ib_udata *udata)
+{
+	qp->dev = to_irdma_dev(qp->ibqp.device);
+	qp->user = udata;
+	qp->rts_ae = qp->dev->gen->feature_flags & IRDMA_FEATURE_RTS_AE;
+	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
+	qp->send_cq = to_irdma_cq(attr->send_cq);
+	qp->recv_cq = to_irdma_cq(attr->recv_cq);
+	qp->cap = attr->cap;
+	qp->context = atomic64_inc_return(&next_context);
+	qp->write_ok = true;
+	qp->read_ok = true;
+	qp->err_rq_idx = IRDMA_QPC_NO_RQ_IDX;
+	qp->ib_state = IB_QPS_RESET;
+	spin_lock_init(&qp->sq_lock);
+	spin_lock_init(&qp->rq_lock);
+	spin_lock_init(&qp->lock);
+	mutex_init(&qp->mutex);
+	init_flushq(qp, &qp->sq_flush, true);
+	init_flushq(qp, &qp->rq_flush, false);
+	INIT_WORK(&qp->flush_work, irdma_qp_flush_work);
+	INIT_WORK(&qp->ae_work, irdma_qp_ae_work);
+	INIT_DELAYED_WORK(&qp->close_work, irdma_qp_close_work);
+	INIT_DELAYED_WORK(&qp->term_work, irdma_qp_term_work);
+	INIT_KFIFO(qp->aes);
+	init_waitqueue_head(&qp->rts_wait);
+	init_completion(&qp->unused);
+	irdma_cm_qp_init(qp->dev->cm, &qp->cm, &qp->ibqp);
+}
+
+static int check_init_attr(struct irdma_device *dev, const struct ib_qp_init_attr *attr,
+			   struct ib_udata *udata)
+{
+	if (attr->create_flags || attr->qp_type != IB_QPT_RC || attr->srq)
+		return -EOPNOTSUPP;
+	if (udata && udata->outlen < CREATE_RESP_MIN)
+		return -EINVAL;
+	return check_caps(dev, &attr->cap);
+}
+
+/**
+ * irdma_create_qp - create a queue pair in hardware state IDLE
+ * @ibqp: zeroed object
+ * @attr: what the consumer wants; the granted capabilities are returned in it
+ * @udata: of user space, or NULL
+ *
+ * Process context.  Return: 0, -EOPNOTSUPP for anything but a plain RC QP, -EINVAL for a limit
+ * exceeded, -ENODATA if user space did not register the queues, -EOVERFLOW if all numbers are
+ * in use, -ENOMEM, or the failure of the command.
+ */
+int irdma_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_udata *udata)
+{
+	struct irdma_device *dev = to_irdma_dev(ibqp->device);
+	struct irdma_qp *qp = to_irdma_qp(ibqp);
+	struct irdma_ucontext *uctx = NULL;
+	struct qp_sizes sizes;
+	int ret;
+
+	if (udata)
+		uctx = rdma_udata_to_drv_context(udata, struct irdma_ucontext, ibucontext);
+	ret = check_init_attr(dev, attr, udata);
+	if (ret)
+		return ret;
+	if (uctx && !uctx->raw_attrs)
+		ret = sizes_from_rings(dev, &attr->cap, &sizes);
+	else
+		ret = sizes_from_wrs(dev, &attr->cap, &sizes);
+	if (ret)
+		return ret;
+
+	init_qp(qp, attr, udata);
+	set_sizes(qp, &sizes);
+	if (udata)
+		ret = init_user_queues(qp, &sizes, uctx, udata);
+	else
+		ret = init_kernel_queues(qp, &sizes);
+	if (ret)
+		return ret;
+	if (!uctx || uctx->raw_attrs)
+		grant_caps(qp, &sizes);
+
+	ret = ida_alloc_range(&dev->qp_ids, IRDMA_RESERVED_IDS, dev->limits.qps - 1, GFP_KERNEL);
+	if (ret < 0) {
+		ret = ret == -ENOSPC ? -EOVERFLOW : ret;
+		goto free_queues;
+	}
+	qp->qpn = ret;
+	ibqp->qp_num = ret;
+	irdma_qos_user_init(&qp->qos, qp->qpn);
+	ret = publish(qp);
+	if (ret)
+		goto free_id;
+	ret = hw_create(qp);
+	if (ret)
+		goto unpublish;
+	qp->iw_state = IRDMA_IW_IDLE;
+	if (udata) {
+		ret = answer_user(qp, &sizes, uctx, udata);
+		if (ret)
+			goto destroy;
+	}
+	attr->cap = qp->cap;
+	return 0;
+
+destroy:
+	hw_destroy(qp);
+unpublish:
+	unpublish(qp);
+free_id:
+	kfree_rcu(qp->key, rcu);
+	ida_free(&dev->qp_ids, qp->qpn);
+free_queues:
+	free_queues(qp);
+	return ret;
+}
+
+/**
+ * irdma_query_qp - tell state and attributes
+ * @ibqp: queue pair
+ * @attr: state
+ * @mask: which members of @attr are wanted; all are set
+ * @init_attr: attributes of the creation
+ *
+ * Process context.  Return: 0.
+ */
+int irdma_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		   struct ib_qp_init_attr *init_attr)
+{
+	struct irdma_qp *qp = to_irdma_qp(ibqp);
+
+	memset(attr, 0, sizeof(*attr));
+	memset(init_attr, 0, sizeof(*init_attr));
+	mutex_lock(&qp->mutex);
+	spin_lock_irq(&qp->lock);
+	attr->qp_state = qp->ib_state;
+	spin_unlock_irq(&qp->lock);
+	attr->cur_qp_state = attr->qp_state;
+	attr->cap = qp->cap;
+	attr->port_num = 1;
+	if (qp->write_ok)
+		attr->qp_access_flags |= IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE;
+	if (qp->read_ok)
+		attr->qp_access_flags |= IB_ACCESS_REMOTE_READ;
+	if (qp->have_tcp) {
+		attr->max_rd_atomic = qp->tcp.ord;
+		attr->max_dest_rd_atomic = qp->tcp.ird;
+	}
+	mutex_unlock(&qp->mutex);
+
+	init_attr->event_handler = ibqp->event_handler;
+	init_attr->qp_context = ibqp->qp_context;
+	init_attr->send_cq = ibqp->send_cq;
+	init_attr->recv_cq = ibqp->recv_cq;
+	init_attr->srq = ibqp->srq;
+	init_attr->cap = attr->cap;
+	init_attr->sq_sig_type = qp->sig_all ? IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR;
+	init_attr->qp_type = ibqp->qp_type;
+	init_attr->port_num = 1;
+	return 0;
+}
+
+static void cancel_works(struct irdma_qp *qp)
+{
+	cancel_work_sync(&qp->ae_work);
+	cancel_delayed_work_sync(&qp->close_work);
+	cancel_delayed_work_sync(&qp->term_work);
+	cancel_work_sync(&qp->flush_work);
+}
+
+/**
+ * irdma_destroy_qp - destroy a queue pair
+ * @ibqp: queue pair
+ * @udata: unused
+ *
+ * Process context; returns when neither the hardware, nor the connection engine, nor an event
+ * uses the QP any more.  Completions that were not polled are gone.
+ *
+ * Return: 0.
+ */
+int irdma_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
+{
+	struct irdma_qp *qp = to_irdma_qp(ibqp);
+	struct irdma_device *dev = qp->dev;
+
+	spin_lock_irq(&qp->lock);
+	qp->destroying = true;
+	spin_unlock_irq(&qp->lock);
+	wake_up_all(&qp->rts_wait);
+	irdma_cm_qp_going(ibqp);
+	cancel_works(qp);
+
+	mutex_lock(&qp->mutex);
+	irdma_qp_enter_error(qp);
+	mutex_unlock(&qp->mutex);
+	irdma_cm_disconn(ibqp);
+
+	unpublish(qp);
+	cancel_works(qp);
+	irdma_qp_forget_completions(qp);
+	hw_destroy(qp);
+	irdma_qos_leave(dev, &qp->qos);
+	irdma_qp_free_lsmm(qp);
+	kfree_rcu(qp->key, rcu);
+	ida_free(&dev->qp_ids, qp->qpn);
+	free_queues(qp);
+	return 0;
+}
+
+/**
+ * irdma_qp_free_lsmm - free the last streaming-mode message
+ * @qp: queue pair, its mutex held or being destroyed; the device has sent the message or the
+ *	QP is in error
+ */
+void irdma_qp_free_lsmm(struct irdma_qp *qp)
+{
+	struct irdma_device *dev = qp->dev;
+
+	if (!qp->lsmm)
+		return;
+	if (qp->lsmm_stag) {
+		struct irdma_stag_cmd cmd = { .stag = qp->lsmm_stag };
+		struct irdma_cqp_req req;
+		int ret;
+
+		cmd.pd = to_irdma_pd(qp->ibqp.pd)->id;
+		irdma_cqp_prep_dealloc_stag(dev, &req, &cmd);
+		ret = irdma_cqp_exec(dev, &req);
+		if (ret && ret != -ENODEV)
+			irdma_err(dev, "QP %u: freeing the MPA reply's region failed: %pe\n",
+				  qp->qpn, ERR_PTR(ret));
+		irdma_stag_free(dev, qp->lsmm_stag);
+		qp->lsmm_stag = 0;
+	}
+	dma_free_coherent(&dev->lan->pdev->dev, qp->lsmm_size, qp->lsmm, qp->lsmm_dma);
+	qp->lsmm = NULL;
+}
+
+static struct irdma_qp *find_qp(struct irdma_device *dev, u32 qpn, bool lend)
+{
+	struct irdma_qp *qp = NULL;
+	struct irdma_qp_key *key;
+
+	rcu_read_lock();
+	key = xa_load(&dev->qps, qpn);
+	if (key && refcount_inc_not_zero(&key->refs)) {
+		qp = key->qp;
+		if (lend)
+			atomic_inc(&key->lent);
+	}
+	rcu_read_unlock();
+	return qp;
+}
+
+/**
+ * irdma_qp_lookup - find a QP and take a reference
+ * @dev: device
+ * @qpn: QP number
+ *
+ * Any context.  Return: the QP, to be released by irdma_qp_rem_ref(), or NULL.
+ */
+struct ib_qp *irdma_qp_lookup(struct irdma_device *dev, u32 qpn)
+{
+	struct irdma_qp *qp = find_qp(dev, qpn, false);
+
+	return qp ? &qp->ibqp : NULL;
+}
+
+/**
+ * irdma_get_qp - find a QP for iw_cm
+ * @ibdev: device
+ * @qpn: QP number
+ *
+ * iw_cm takes its reference by irdma_qp_add_ref() right after, without a protection against
+ * destruction in between.  So the reference is taken here, and add_ref takes it over.
+ * Atomic context.
+ *
+ * Return: the QP or NULL.
+ */
+struct ib_qp *irdma_get_qp(struct ib_device *ibdev, int qpn)
+{
+	struct irdma_qp *qp = find_qp(to_irdma_dev(ibdev), qpn, true);
+
+	return qp ? &qp->ibqp : NULL;
+}
+
+/**
+ * irdma_qp_add_ref - take a reference
+ * @ibqp: queue pair, referenced already or just returned by irdma_get_qp()
+ *
+ * Any context.
+ */
+void irdma_qp_add_ref(struct ib_qp *ibqp)
+{
+	struct irdma_qp_key *key = to_irdma_qp(ibqp)->key;
+
+	if (atomic_dec_if_positive(&key->lent) < 0)
+		refcount_inc(&key->refs);
+}
+
+/**
+ * irdma_qp_rem_ref - drop a reference
+ * @ibqp: queue pair
+ *
+ * Any context.
+ */
+void irdma_qp_rem_ref(struct ib_qp *ibqp)
+{
+	struct irdma_qp *qp = to_irdma_qp(ibqp);
+
+	if (refcount_dec_and_test(&qp->key->refs))
+		complete(&qp->unused);
+}
+
+/**
+ * irdma_qp_cm - what the connection engine keeps in a QP
+ * @ibqp: queue pair
+ *
+ * Return: never NULL.
+ */
+struct irdma_qp_cm *irdma_qp_cm(struct ib_qp *ibqp)
+{
+	return &to_irdma_qp(ibqp)->cm;
+}
+
+/**
+ * irdma_qp_conn_state - snapshot for the disconnect decision
+ * @ibqp: queue pair
+ * @st: result
+ *
+ * Any context.
+ */
+void irdma_qp_conn_state(struct ib_qp *ibqp, struct irdma_qp_conn_state *st)
+{
+	struct irdma_qp *qp = to_irdma_qp(ibqp);
+	unsigned long flags;
+
+	spin_lock_irqsave(&qp->lock, flags);
+	st->iw_state = qp->iw_state;
+	st->tcp_state = qp->tcp_state;
+	st->last_ae = qp->last_ae;
+	st->term_flags = qp->term_flags;
+	st->destroying = qp->destroying;
+	st->ib_state = qp->ib_state;
+	spin_unlock_irqrestore(&qp->lock, flags);
+}

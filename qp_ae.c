@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Hardware events of queue pairs (spec 01, 5.4 to 5.6; spec 03, 8.2).
+ *
+ * hw.c calls irdma_qp_ae() for each event, in order.  What needs commands is done by a work
+ * item of the QP under the QP's mutex, so that a slow QP does not hold up the others.
+ */
+#include "qos.h"
+#include "qp.h"
+#include "qp_term.h"
+
+static bool source_is_rq(u8 source)
+{
+	return source == 1 || source == 3;
+}
+
+static bool source_is_sq(u8 source)
+{
+	return source == 5 || source == 7;
+}
+
+/* The QP's lock is held. */
+static void note_states(struct irdma_qp *qp, const struct irdma_ae *ae)
+{
+	qp->last_ae = ae->code;
+	qp->hw_iw_state = ae->iw_state;
+	/* In ERROR the stream is over for us, even while the hardware still says good-bye. */
+	if (qp->iw_state != IRDMA_IW_ERROR)
+		qp->tcp_state = ae->tcp_state;
+}
+
+/**
+ * irdma_qp_ae - an event for a QP arrived
+ * @dev: device
+ * @ae: the event
+ *
+ * Process context.  Events of QPs that do not exist any more are dropped.
+ */
+void irdma_qp_ae(struct irdma_device *dev, const struct irdma_ae *ae)
+{
+	struct ib_qp *ibqp;
+	struct irdma_qp *qp;
+
+	if (ae->code == IRDMA_AE_SUSPENDED) {
+		irdma_qos_qp_suspended(dev);
+		return;
+	}
+	ibqp = irdma_qp_lookup(dev, ae->id);
+	if (!ibqp)
+		return;
+	qp = to_irdma_qp(ibqp);
+	if (ae->context && ae->context != qp->context) {
+		irdma_qp_rem_ref(ibqp);
+		return;
+	}
+
+	spin_lock_irq(&qp->lock);
+	note_states(qp, ae);
+	if (ae->code == IRDMA_AE_RTS)
+		qp->rts_seen = true;
+	else if (!kfifo_put(&qp->aes, *ae))
+		qp->ae_lost = true;
+	if (!qp->destroying && ae->code != IRDMA_AE_RTS)
+		queue_work(dev->wq, &qp->ae_work);
+	spin_unlock_irq(&qp->lock);
+	wake_up_all(&qp->rts_wait);
+	irdma_qp_rem_ref(ibqp);
+}
+
+static void set_tcp_state(struct irdma_qp *qp, u8 state)
+{
+	spin_lock_irq(&qp->lock);
+	qp->tcp_state = state;
+	spin_unlock_irq(&qp->lock);
+	wake_up_all(&qp->rts_wait);
+}
+
+static void set_term_flag(struct irdma_qp *qp, enum irdma_term_flags flag)
+{
+	spin_lock_irq(&qp->lock);
+	qp->term_flags |= flag;
+	spin_unlock_irq(&qp->lock);
+}
+
+/**
+ * irdma_qp_start_term_timer - do not wait for ever for the end of a terminate
+ * @qp: queue pair, its mutex held
+ *
+ * Does nothing if the timer runs already.
+ */
+void irdma_qp_start_term_timer(struct irdma_qp *qp)
+{
+	spin_lock_irq(&qp->lock);
+	if (!qp->destroying)
+		queue_delayed_work(qp->dev->wq, &qp->term_work,
+				   msecs_to_jiffies(IRDMA_TERM_TIMEOUT_MS));
+	spin_unlock_irq(&qp->lock);
+}
+
+static void term_done(struct irdma_qp *qp)
+{
+	if (qp->term_flags & IRDMA_TERM_DONE)
+		return;
+	set_term_flag(qp, IRDMA_TERM_DONE);
+	irdma_qp_enter_error(qp);
+}
+
+/**
+ * irdma_qp_term_work - the end of a terminate did not come in time
+ * @work: term_work of a QP
+ */
+void irdma_qp_term_work(struct work_struct *work)
+{
+	struct irdma_qp *qp = container_of(to_delayed_work(work), struct irdma_qp, term_work);
+
+	mutex_lock(&qp->mutex);
+	if (!qp->destroying)
+		term_done(qp);
+	mutex_unlock(&qp->mutex);
+	irdma_cm_disconn(&qp->ibqp);
+}
+
+static void modify_to_terminate(struct irdma_qp *qp, enum irdma_term_act act, u32 term_len)
+{
+	struct irdma_qp_cmd cmd = {
+		.next_state = IRDMA_IW_TERMINATE,
+		.term_act = act,
+		.term_len = term_len & 0xf,	/* all that the field holds (spec 02, 4.7) */
+		.cqnum_valid = true,
+		.arp_valid = true,
+	};
+
+	if (irdma_qp_hw_modify(qp, &cmd)) {
+		term_done(qp);
+		return;
+	}
+	spin_lock_irq(&qp->lock);
+	qp->iw_state = IRDMA_IW_TERMINATE;
+	qp->ib_state = IB_QPS_ERR;
+	spin_unlock_irq(&qp->lock);
+	wake_up_all(&qp->rts_wait);
+}
+
+/* Remember for the flush which work request is to blame, and for what. */
+static void note_culprit(struct irdma_qp *qp, u8 source, const struct irdma_term_info *info)
+{
+	if (source_is_sq(source))
+		qp->sq_flush.code = info->flush_code;
+	else if (source_is_rq(source))
+		qp->rq_flush.code = info->flush_code;
+	qp->access_event = info->access_event;
+}
+
+static void send_terminate(struct irdma_qp *qp, u16 ae_code, u8 source, bool q2_data)
+{
+	struct irdma_term_info info;
+	u32 len;
+
+	if (qp->term_flags & IRDMA_TERM_SENT)
+		return;
+	irdma_term_info(ae_code, qp->q2, IRDMA_Q2_SIZE, q2_data, &info);
+	note_culprit(qp, source, &info);
+	len = irdma_term_build(qp->q2, IRDMA_Q2_SIZE, q2_data, &info);
+	set_term_flag(qp, IRDMA_TERM_SENT);
+	irdma_qp_start_term_timer(qp);
+	modify_to_terminate(qp, IRDMA_TERM_ONLY, len);
+}
+
+/* Returns true if the connection ended without a terminate. */
+static bool on_abnormal(struct irdma_qp *qp, const struct irdma_ae *ae)
+{
+	struct irdma_term_info info;
+
+	ibdev_warn_ratelimited(&qp->dev->ibdev,
+			       "QP %u: event %#x, source %u, entry %u, iWARP state %u, TCP state %u\n",
+			       qp->qpn, ae->code, ae->source, ae->wqe_idx, ae->iw_state,
+			       ae->tcp_state);
+	if (source_is_rq(ae->source))
+		qp->err_rq_idx = ae->wqe_idx;
+	if (ae->iw_state == IRDMA_IW_RTS || ae->iw_state == IRDMA_IW_TERMINATE) {
+		send_terminate(qp, ae->code, ae->source, ae->q2_data);
+		return false;
+	}
+	irdma_term_info(ae->code, qp->q2, IRDMA_Q2_SIZE, ae->q2_data, &info);
+	note_culprit(qp, ae->source, &info);
+	irdma_qp_enter_error(qp);
+	return true;
+}
+
+static void on_fin(struct irdma_qp *qp)
+{
+	if (qp->term_flags || qp->closing)
+		return;
+	set_tcp_state(qp, IRDMA_TCP_CLOSE_WAIT);
+	if (qp->iw_state == IRDMA_IW_RTS)
+		irdma_qp_start_closing(qp);
+}
+
+/* The hardware has nothing more to say about this connection. */
+static void on_closed(struct irdma_qp *qp)
+{
+	if (qp->term_flags)
+		term_done(qp);
+	else if (qp->tcp_state != IRDMA_TCP_TIME_WAIT)
+		set_tcp_state(qp, IRDMA_TCP_CLOSED);
+}
+
+static void on_terminate(struct irdma_qp *qp, const struct irdma_ae *ae)
+{
+	bool finished = false;
+	u16 bad = 0;
+
+	if (ae->q2_data)
+		bad = irdma_term_check(qp->q2, IRDMA_Q2_SIZE, &finished);
+	if (bad) {
+		send_terminate(qp, bad, ae->source, true);
+		return;
+	}
+	set_term_flag(qp, IRDMA_TERM_RECEIVED);
+	if (finished) {
+		term_done(qp);
+		return;
+	}
+	irdma_qp_start_term_timer(qp);
+	modify_to_terminate(qp, IRDMA_TERM_FIN_ONLY, 0);
+}
+
+/* Returns true if the consumer is to be told of a fatal event. */
+static bool handle_ae(struct irdma_qp *qp, const struct irdma_ae *ae)
+{
+	if (qp->iw_state == IRDMA_IW_ERROR)
+		return false;
+	switch (irdma_ae_reaction(ae->code)) {
+	case IRDMA_AE_FIN:
+		on_fin(qp);
+		break;
+	case IRDMA_AE_CLOSED:
+		on_closed(qp);
+		break;
+	case IRDMA_AE_RESET:
+		set_tcp_state(qp, IRDMA_TCP_CLOSED);
+		break;
+	case IRDMA_AE_ERROR_CLOSE:
+		irdma_qp_enter_error(qp);
+		break;
+	case IRDMA_AE_TERM_SENT:
+		modify_to_terminate(qp, IRDMA_TERM_FIN_ONLY, 0);
+		break;
+	case IRDMA_AE_TERM_RECEIVED:
+		on_terminate(qp, ae);
+		break;
+	case IRDMA_AE_ABNORMAL:
+		return on_abnormal(qp, ae);
+	case IRDMA_AE_NOTHING:
+	case IRDMA_AE_ESTABLISHED:
+		break;
+	}
+	return false;
+}
+
+/**
+ * irdma_qp_ae_work - handle the events of a QP
+ * @work: ae_work of a QP
+ */
+void irdma_qp_ae_work(struct work_struct *work)
+{
+	struct irdma_qp *qp = container_of(work, struct irdma_qp, ae_work);
+	struct irdma_ae ae;
+	bool more, lost, fatal = false;
+
+	mutex_lock(&qp->mutex);
+	do {
+		spin_lock_irq(&qp->lock);
+		more = kfifo_get(&qp->aes, &ae);
+		lost = qp->ae_lost;
+		spin_unlock_irq(&qp->lock);
+		if (more && !qp->destroying)
+			fatal |= handle_ae(qp, &ae);
+	} while (more);
+	if (lost && !qp->destroying)
+		irdma_qp_enter_error(qp);
+	mutex_unlock(&qp->mutex);
+	if (fatal)
+		irdma_qp_terminate_event(&qp->ibqp);
+	irdma_cm_disconn(&qp->ibqp);
+}
+
+/**
+ * irdma_qp_terminate_event - tell the consumer that a terminate ended the connection
+ * @ibqp: queue pair
+ *
+ * Process context.
+ */
+void irdma_qp_terminate_event(struct ib_qp *ibqp)
+{
+	struct irdma_qp *qp = to_irdma_qp(ibqp);
+	struct ib_event event = {
+		.device = ibqp->device,
+		.element.qp = ibqp,
+		.event = qp->access_event ? IB_EVENT_QP_ACCESS_ERR : IB_EVENT_QP_FATAL,
+	};
+
+	if (ibqp->event_handler)
+		ibqp->event_handler(&event, ibqp->qp_context);
+}
