@@ -176,6 +176,7 @@ static void x722_messages(void)
 
 	/* A single quantum at an even index: the next one must look invalid. */
 	msg.num_sge = 1;
+	ring[23] = VALID;
 	CHECK_EQ(irdma_sq_put_msg(&sq, &msg), 0);
 	CHECK_EQ(ring[19], VALID | SIGNALED | OP(3));
 	CHECK_EQ(ring[23], 0);
