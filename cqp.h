@@ -230,6 +230,8 @@ void irdma_ccq_stop(struct irdma_device *dev);
 int irdma_ccq_interrupts_start(struct irdma_device *dev);
 void irdma_ccq_interrupts_stop(struct irdma_device *dev);
 void irdma_cqp_fail_all(struct irdma_device *dev);
+u8 irdma_cqp_op(const struct irdma_cqp_req *req);
+const char *irdma_cqp_op_name(const struct irdma_cqp_req *req);
 
 /**
  * struct irdma_eq_cmd - CEQ or AEQ (spec 01, 4.8 ops 0x16 to 0x1B)
