@@ -573,21 +573,6 @@ void irdma_qp_free_lsmm(struct irdma_qp *qp)
 	qp->lsmm = NULL;
 }
 
-static struct irdma_qp *find_qp(struct irdma_device *dev, u32 qpn, bool lend)
-{
-	struct irdma_qp *qp = NULL;
-	struct irdma_qp_key *key;
-
-	rcu_read_lock();
-	key = xa_load(&dev->qps, qpn);
-	if (key && refcount_inc_not_zero(&key->refs)) {
-		qp = key->qp;
-		if (lend)
-			atomic_inc(&key->lent);
-	}
-	rcu_read_unlock();
-	return qp;
-}
 
 /**
  * irdma_qp_lookup - find a QP and take a reference
@@ -598,9 +583,15 @@ static struct irdma_qp *find_qp(struct irdma_device *dev, u32 qpn, bool lend)
  */
 struct ib_qp *irdma_qp_lookup(struct irdma_device *dev, u32 qpn)
 {
-	struct irdma_qp *qp = find_qp(dev, qpn, false);
+	struct ib_qp *ibqp = NULL;
+	struct irdma_qp_key *key;
 
-	return qp ? &qp->ibqp : NULL;
+	rcu_read_lock();
+	key = xa_load(&dev->qps, qpn);
+	if (key && refcount_inc_not_zero(&key->refs))
+		ibqp = &key->qp->ibqp;
+	rcu_read_unlock();
+	return ibqp;
 }
 
 /**
@@ -612,13 +603,20 @@ struct ib_qp *irdma_qp_lookup(struct irdma_device *dev, u32 qpn)
  * destruction in between.  So the reference is taken here, and add_ref takes it over.
  * Atomic context.
  *
- * Return: the QP or NULL.
+ * Return: the QP, or NULL if there is none or it is being destroyed.
  */
 struct ib_qp *irdma_get_qp(struct ib_device *ibdev, int qpn)
 {
-	struct irdma_qp *qp = find_qp(to_irdma_dev(ibdev), qpn, true);
+	struct ib_qp *ibqp = irdma_qp_lookup(to_irdma_dev(ibdev), qpn);
 
-	return qp ? &qp->ibqp : NULL;
+	if (!ibqp)
+		return NULL;
+	if (READ_ONCE(to_irdma_qp(ibqp)->destroying)) {
+		irdma_qp_rem_ref(ibqp);
+		return NULL;
+	}
+	atomic_inc(&to_irdma_qp(ibqp)->key->lent);
+	return ibqp;
 }
 
 /**
