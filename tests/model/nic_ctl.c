@@ -7,6 +7,8 @@
 #include "nic.h"
 #include "nic_ctl.h"
 #include "rdma.h"
+#include "rdma_fault.h"
+#include "strict.h"
 
 struct counter {
 	const char *name;
@@ -41,6 +43,7 @@ static u32 list_counters(struct nic *d, struct counter *c)
 	OBJ("hmc_pages", u.hmc_pages);
 	OBJ("sd", u.sd);
 	OBJ("ws_node", u.ws_node);
+	CNT("strict", strict_count());
 	CNT("cqp_ops", u.cqp_ops);
 	CNT("reg_reads", d->cnt.reg_reads);
 	CNT("reg_writes", d->cnt.reg_writes);
@@ -114,18 +117,6 @@ static int cmd_trace(void *ctx, int argc, char **argv, FILE *out)
 	return 0;
 }
 
-static int cmd_cqp(void *ctx, int argc, char **argv, FILE *out)
-{
-	(void)ctx;
-	if (argc == 2 && !strcmp(argv[1], "log"))
-		rdma_cqp_log(out);
-	else if (argc == 2 && !strcmp(argv[1], "clear"))
-		rdma_cqp_clear();
-	else
-		return ctl_fail(out, "usage: cqp log|clear");
-	return 0;
-}
-
 static int cmd_regs(void *ctx, int argc, char **argv, FILE *out)
 {
 	struct nic *d = ctx;
@@ -140,12 +131,58 @@ static int cmd_regs(void *ctx, int argc, char **argv, FILE *out)
 	return 0;
 }
 
+static int cmd_strict(void *ctx, int argc, char **argv, FILE *out)
+{
+	(void)ctx;
+	if (argc == 1)
+		strict_print(out);
+	else if (argc == 2 && !strcmp(argv[1], "clear"))
+		strict_clear();
+	else
+		return ctl_fail(out, "usage: strict [clear]");
+	return 0;
+}
+
+static int cmd_reset(void *ctx, int argc, char **argv, FILE *out)
+{
+	struct nic *d = ctx;
+	int type = argc < 2 ? -1 : !strcmp(argv[1], "pf") ? RESET_PF : !strcmp(argv[1], "core") ?
+		RESET_CORE : !strcmp(argv[1], "global") ? RESET_GLOBAL : -1;
+	u64 ms = 100;
+
+	if (type < 0 || argc > 3 || (argc == 3 && !parse_num(argv[2], 1, 60000, &ms)))
+		return ctl_fail(out, "usage: reset pf|core|global [MS]   (MS 1 to 60000)");
+	if (d->reset_at)
+		return ctl_fail(out, "a reset is in progress");
+	reset_announce(d, type, ms);
+	return 0;
+}
+
+static int cmd_remove(void *ctx, int argc, char **argv, FILE *out)
+{
+	struct nic *d = ctx;
+
+	if (argc != 2 || (strcmp(argv[1], "on") && strcmp(argv[1], "off")))
+		return ctl_fail(out, "usage: remove on|off");
+	d->removed = !strcmp(argv[1], "on");
+	logmsg("fault: device is %s", d->removed ? "gone" : "back");
+	return 0;
+}
+
 const struct ctl_cmd nic_commands[] = {
 	{ "counters", "[objects] - name and value of every counter, or of what is allocated",
 	  cmd_counters },
 	{ "link", "up|down - the port's link", cmd_link },
 	{ "trace", "on|off|0|1|2 - trace of commands (1, on) and of every register (2)", cmd_trace },
-	{ "cqp", "log|clear - how often each control command was seen", cmd_cqp },
+	{ "cqp", cqp_help, cqp_command },
+	{ "ae", ae_help, ae_command },
+	{ "hmc", hmc_help, hmc_command },
+	{ "critical", critical_help, critical_command },
+	{ "events", events_help, events_command },
+	{ "reset", "pf|core|global [MS] - announce a reset to the LAN driver; core and global "
+	  "resets then take MS (default 100)", cmd_reset },
+	{ "remove", "on|off - surprise removal: reads return ones, nothing else works", cmd_remove },
+	{ "strict", "[clear] - number of violations and the last ones", cmd_strict },
 	{ "regs", "count|clear - register reads and writes", cmd_regs },
 	{ NULL, NULL, NULL }
 };
