@@ -528,7 +528,8 @@ int irdma_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	cancel_works(qp);
 
 	mutex_lock(&qp->mutex);
-	irdma_qp_enter_error(qp);
+	if (qp->iw_state != IRDMA_IW_IDLE)	/* nothing is under way in an idle QP */
+		irdma_qp_enter_error(qp);
 	mutex_unlock(&qp->mutex);
 	irdma_cm_disconn(ibqp);
 
