@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""What the guest tests share: labs, and what must hold after each test.
+
+A lab is shared by the tests of a module that ask for the same drivers, since most of a
+test's time would be booting.  After every test the kernels must not have complained and
+the adapters must not have refused anything; when a lab is given up its RDMA driver must
+unload and leave nothing allocated on the adapter.
+"""
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from guest import Lab  # noqa: E402  (needs the path above)
+from guest.lab import check_capture  # noqa: E402
+
+TOP = Path(__file__).resolve().parents[2]
+KERNELS = ("7.3", "6.12", "6.1")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--kernel", choices=KERNELS, default="7.3", help="kernel of the guests")
+    parser.addoption("--accel", choices=("kvm", "tcg"), help="how QEMU runs the guests")
+    parser.addoption("--long", action="store_true", help="run the soak tests too")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: soak test, only with --long")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--long"):
+        return
+    keep = [i for i in items if not i.get_closest_marker("long")]
+    config.hook.pytest_deselected([i for i in items if i not in keep])
+    items[:] = keep
+
+
+@pytest.fixture(scope="session")
+def kernel(request):
+    return request.config.getoption("--kernel")
+
+
+@pytest.fixture(scope="session")
+def accel(request):
+    return request.config.getoption("--accel")
+
+
+def refusals(lab):
+    """What the strict model refused, as log lines."""
+    found = []
+    for host in lab.hosts.values():
+        for nic in host.nics:
+            found += [line for line in nic.log.read_text(errors="replace").splitlines()
+                      if "STRICT:" in line]
+    return found
+
+
+def check_clean_unload(lab):
+    """The RDMA drivers must go, and take all they had allocated on the adapters."""
+    for host in lab.hosts.values():
+        if not host.machine or host.driver in ("none", "siw"):
+            continue
+        host.unload_driver()
+        for nic in host.nics:
+            left = {k: v for k, v in nic.counters(objects=True).items() if v}
+            assert not left, f"host {host.name}: expected nothing allocated after unload, got {left}"
+
+
+class Labs:
+    """The labs of one test module, started when first asked for."""
+
+    def __init__(self, kernel, accel, name):
+        self.kernel, self.accel, self.name = kernel, accel, name
+        self.running = {}
+        self.refused = {}
+
+    def get(self, driver, **options):
+        key = (str(driver), str(sorted(options.items())))
+        if key not in self.running:
+            logs = TOP / "build" / "check" / f"{self.name}-{self.kernel}-{len(self.running)}"
+            lab = Lab(kernel=self.kernel, accel=self.accel, driver=driver, keep_logs=logs, **options)
+            lab.start()
+            self.running[key] = lab
+        return self.running[key]
+
+    def check(self):
+        for lab in self.running.values():
+            lab.check_splats()
+            seen = self.refused.setdefault(id(lab), 0)
+            lines = refusals(lab)
+            self.refused[id(lab)] = len(lines)
+            assert len(lines) == seen, f"expected no refusal by the adapter, got: {lines[seen]}"
+
+    def close(self):
+        try:
+            for lab in self.running.values():
+                check_clean_unload(lab)
+                lab.check_splats()
+                for pcap in lab.pcaps():
+                    bad = check_capture(pcap)
+                    assert not bad, f"tshark on {pcap.name}: expected nothing malformed, got {bad[0]}"
+        finally:
+            for lab in self.running.values():
+                lab.stop()
+            self.running.clear()
+
+
+@pytest.fixture(scope="module")
+def module_labs(request, kernel, accel):
+    labs = Labs(kernel, accel, request.module.__name__)
+    yield labs
+    labs.close()
+
+
+@pytest.fixture
+def labs(module_labs):
+    """Labs shared by this module's tests; checked after each test."""
+    yield module_labs
+    module_labs.check()
+
+
+@pytest.fixture
+def own_lab(kernel, accel, request):
+    """A function that starts a lab for this test alone; faults may be injected in it."""
+    started = []
+
+    def start(driver, **options):
+        name = re.sub(r"\W+", "-", request.node.name)
+        lab = Lab(kernel=kernel, accel=accel, driver=driver,
+                  keep_logs=TOP / "build" / "check" / f"{name}-{kernel}", **options)
+        started.append(lab)
+        return lab.start()
+
+    yield start
+    try:
+        for lab in started:
+            if lab.work:
+                lab.check_splats()
+    finally:
+        for lab in started:
+            lab.stop()

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""The lab accepted by the in-tree driver: what it can do on the model, the lab can do.
+
+Where the in-tree driver itself fails, the test says so and why.
+"""
+import pytest
+
+import traffic
+
+
+@pytest.fixture
+def lab(labs):
+    return labs.get("intree")
+
+
+@pytest.fixture
+def siw_lab(labs):
+    return labs.get({"A": "intree", "B": "siw"})
+
+
+def test_device_shows(lab):
+    for host in lab.hosts.values():
+        out = host.run("rdma link").out
+        assert "state ACTIVE physical_state LINK_UP" in out, f"expected an active link, got {out!r}"
+
+
+@pytest.mark.parametrize("size", [1, 64, 1500, 4096, 65536])
+@pytest.mark.parametrize("ip6", [False, True], ids=["ipv4", "ipv6"])
+def test_rping(lab, size, ip6):
+    # rping needs room for its text in the buffer: below 16 bytes it refuses
+    size = max(size, 16)
+    traffic.rping(lab["B"], lab["A"], size, ip6=ip6)
+    traffic.rping(lab["A"], lab["B"], size, ip6=ip6)
+
+
+def test_many_connections(lab):
+    traffic.ucmatose(lab["B"], lab["A"], connections=50)
+
+
+def test_cmtime(lab):
+    traffic.cmtime(lab["B"], lab["A"], connections=100)
+
+
+@pytest.mark.parametrize("tool", ["ib_send_bw", "ib_write_bw", "ib_read_bw", "ib_send_lat"])
+def test_perftest(lab, tool):
+    rows = traffic.perftest(tool, lab["B"], lab["A"], "-s 4096 -n 500")
+    assert rows[0][0] == 4096
+
+
+def test_one_percent_loss(lab):
+    lab.wire("fault", "add", "drop", "rate=10")
+    try:
+        traffic.rping(lab["B"], lab["A"], 4096, count=20)
+        traffic.perftest("ib_send_bw", lab["B"], lab["A"], "-s 4096 -n 200")
+    finally:
+        lab.wire("fault", "clear")
+
+
+def test_siw_peer(siw_lab):
+    traffic.rping(siw_lab["B"], siw_lab["A"], 4096)
+    traffic.rping(siw_lab["A"], siw_lab["B"], 4096)

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Connections and data between our driver and {ours, the kernel's, siw}, in both roles."""
+import pytest
+
+import traffic
+
+PEERS = ["irdma", "intree", "siw"]
+
+
+@pytest.fixture(params=PEERS)
+def lab(request, labs):
+    return labs.get({"A": "irdma", "B": request.param})
+
+
+@pytest.fixture
+def ours(labs):
+    return labs.get({"A": "irdma", "B": "irdma"})
+
+
+def test_link(lab):
+    out = lab["A"].run("rdma link").out
+    assert "state ACTIVE physical_state LINK_UP" in out, f"expected an active link, got {out!r}"
+
+
+@pytest.mark.parametrize("ip6", [False, True], ids=["ipv4", "ipv6"])
+@pytest.mark.parametrize("size", [64, 65536])
+def test_rping_active(lab, size, ip6):
+    traffic.rping(lab["B"], lab["A"], size, ip6=ip6)
+
+
+@pytest.mark.parametrize("ip6", [False, True], ids=["ipv4", "ipv6"])
+@pytest.mark.parametrize("size", [64, 65536])
+def test_rping_passive(lab, size, ip6):
+    traffic.rping(lab["A"], lab["B"], size, ip6=ip6)
+
+
+def test_many_connections(lab):
+    traffic.ucmatose(lab["A"], lab["B"], connections=50)
+    traffic.ucmatose(lab["B"], lab["A"], connections=50)
+
+
+@pytest.mark.parametrize("tool", ["ib_send_bw", "ib_write_bw", "ib_read_bw", "ib_send_lat"])
+def test_perftest(ours, tool):
+    rows = traffic.perftest(tool, ours["B"], ours["A"], "-s 4096 -n 500")
+    assert rows[0][0] == 4096
+
+
+def test_perftest_with_stock_peer(labs):
+    lab = labs.get({"A": "irdma", "B": "intree"})
+    for server, client in (("A", "B"), ("B", "A")):
+        traffic.perftest("ib_write_bw", lab[server], lab[client], "-s 65536 -n 100")
+        traffic.perftest("ib_send_bw", lab[server], lab[client], "-s 4096 -n 200")
+
+
+def test_loss(ours):
+    """1 % of all frames lost, ARP and set-up frames too: slower, but right."""
+    ours.wire("fault", "add", "drop", "rate=10")
+    try:
+        traffic.rping(ours["B"], ours["A"], 4096, count=20)
+        traffic.rping(ours["A"], ours["B"], 4096, count=20, ip6=True)
+    finally:
+        ours.wire("fault", "clear")
+
+
+def test_to_itself(ours):
+    """Both ends on one device: the frames are looped back."""
+    traffic.rping(ours["A"], ours["A"], 4096)
+
+
+def test_refused(ours):
+    """Nobody listens: the client is told at once, and can try again (C05)."""
+    r = ours["A"].run(f"rping -c -a {ours['B'].ip4} -p 9 -C 1", timeout=10)
+    assert r.rc != 0, "expected rping to fail without a server, it succeeded"
+    traffic.rping(ours["B"], ours["A"], 64)
+
+
+def test_killed_client(ours):
+    """The peer is told when a client is killed, and all its resources come back."""
+    a, b = ours["A"], ours["B"]
+    server = b.popen(f"rping -s -a {b.ip4} -C 1000000 -S 1000")
+    traffic.wait_listening(b, 7174)
+    client = a.popen(f"rping -c -a {b.ip4} -C 1000000 -S 1000 -v")
+    import re
+    client.wait_output(re.compile("ping data"), timeout=20)
+    client.kill()
+    client.wait(20)
+    server.wait(20)
+    for host in (a, b):
+        out = host.run("rdma resource show qp").out
+        assert "pid" not in out, f"host {host.name}: expected no user QP left, got {out!r}"
+
+
+def test_cmtime(ours):
+    traffic.cmtime(ours["B"], ours["A"], connections=100)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Stock RDMA programs between two hosts of a lab, and what they printed.
+
+A server counts as ready when the kernel lists its listener (rdma resource), not after
+some time.
+"""
+import re
+import time
+
+LISTEN_TIMEOUT_S = 20
+
+
+def wait_listening(host, port, timeout=LISTEN_TIMEOUT_S):
+    """Wait until an rdma_cm listener on the TCP port exists on the host."""
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        out = host.run("rdma resource show cm_id").out
+        if re.search(rf"state LISTEN .*src-addr \S+:{port}\b", out):
+            return
+    raise AssertionError(f"host {host.name}: expected a listener on port {port}, rdma resource shows: {out!r}")
+
+
+def pair(server, server_cmd, client, client_cmd, port, timeout=60):
+    """Run server_cmd, wait for its listener, run client_cmd; both must succeed."""
+    s = server.popen(server_cmd)
+    try:
+        if s.poll() is None:
+            wait_listening(server, port)
+        c = client.run(client_cmd, timeout=timeout)
+        assert c.rc == 0, (f"`{client_cmd}` on {client.name}: expected exit code 0, got {c.rc}: "
+                           f"{(c.err.strip() or c.out.strip())[-300:]}")
+        r = s.wait(timeout)
+    finally:
+        s.kill()
+    assert r.rc == 0, (f"`{server_cmd}` on {server.name}: expected exit code 0, got {r.rc}: "
+                       f"{(r.err.strip() or r.out.strip())[-300:]}")
+    return r, c
+
+
+def rping(server, client, size=64, count=10, ip6=False, port=7174, timeout=60):
+    """rping with verified data; the server ends with its client (no -P)."""
+    ip = server.ip6 if ip6 else server.ip4
+    opts = f"-a {ip} -p {port} -V -C {count} -S {size}"
+    return pair(server, f"rping -s {opts}", client, f"rping -c {opts}", port, timeout)
+
+
+def perftest(tool, server, client, opts="", port=18515, timeout=120):
+    """One perftest program with the connection manager; returns its result row as numbers."""
+    base = f"{tool} -R -p {port} {opts}"
+    _, c = pair(server, base, client, f"{base} {server.ip4}", port, timeout)
+    rows = [line.split() for line in c.out.splitlines() if re.match(r"^\s*\d+\s+\d+\s+[\d.]+", line)]
+    assert rows, f"{tool}: expected a result row, got: {c.out[-400:]!r}"
+    return [[float(x) for x in r] for r in rows]
+
+
+def ucmatose(server, client, connections=50, count=10, size=1000, timeout=90):
+    """Many connections at once; every one must be made and carry its messages."""
+    opts = f"-c {connections} -C {count} -S {size}"
+    r, c = pair(server, f"ucmatose {opts}", client, f"ucmatose {opts} -s {server.ip4}", 7471, timeout)
+    for side, result in (("server", r), ("client", c)):
+        assert "return status 0" in result.out, (
+            f"ucmatose {side}: expected 'return status 0', got {result.out.strip()[-200:]!r}")
+
+
+def cmtime(server, client, connections=100, port=7471, timeout=120):
+    """cmtime's table: step -> (total us, max us, min us, us a connection)."""
+    _, c = pair(server, f"cmtime -c {connections} -p {port}", client,
+                f"cmtime -c {connections} -p {port} -s {server.ip4}", port, timeout)
+    table = {}
+    for line in c.out.splitlines():
+        m = re.match(r"^\s*([a-z ]+?)\s*:?\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)(?:\s+([\d.]+))?", line)
+        if m:
+            table[m[1]] = [float(x) for x in m.groups()[1:] if x]
+    assert "connect" in table, f"cmtime: expected a row 'connect', got {c.out[-400:]!r}"
+    return table
