@@ -57,7 +57,7 @@ static void shifts(const struct irdma_hw_gen *gen, const struct ib_qp_cap *cap,
 
 	sizes->sq_shift = irdma_wq_shift(fmt, cap->max_send_sge + fmt->imm_frag,
 					 cap->max_inline_data);
-	sizes->rq_shift = irdma_wq_shift(fmt, cap->max_recv_sge, 0);
+	sizes->rq_shift = max(irdma_wq_shift(fmt, cap->max_recv_sge, 0), fmt->min_rq_shift);
 }
 
 /* The consumer told how much it wants to post. */

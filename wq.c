@@ -208,6 +208,7 @@ const struct irdma_wq_fmt irdma_wq_fmt_x722 = {
 	.put_inval = x722_put_inval,
 	.put_bind = x722_put_bind,
 	.shift_inline = { 16, 48, U32_MAX },
+	.min_rq_shift = 2,
 	.guard_next = true,
 };
 

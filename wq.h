@@ -65,6 +65,7 @@ enum irdma_flush_code {
  * @put_inval: operand of a local invalidate
  * @put_bind: operands of a window bind
  * @shift_inline: largest inline length of shift 0, 1 and 2
+ * @min_rq_shift: least shift of an RQ, whatever its fragments
  * @imm_frag: an SQ needs room for one more fragment (immediate data)
  * @pad_frags: an even number of fragments gets a dummy one
  * @guard_next: the device fetches 64 bytes, so the next quantum must not look valid
@@ -77,6 +78,7 @@ struct irdma_wq_fmt {
 	void (*put_inval)(__le64 *wqe, u32 stag);
 	void (*put_bind)(__le64 *wqe, u32 mr_stag, u32 mw_stag);
 	u32 shift_inline[3];
+	u8 min_rq_shift;
 	bool imm_frag;
 	bool pad_frags;
 	bool guard_next;
