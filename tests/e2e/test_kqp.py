@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Kernel queue pairs without a connection: runs kqp/kqp_test.ko on our driver."""
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from guest import kernels
+
+KQP = Path(__file__).resolve().parent / "kqp"
+
+
+@pytest.fixture(scope="module")
+def module(kernel, tmp_path_factory):
+    build = tmp_path_factory.mktemp("kqp") / "kqp"
+    shutil.copytree(KQP, build)
+    made = subprocess.run(["make", "-C", kernels.kdir(kernel), f"M={build}"], check=False,
+                          capture_output=True, text=True)
+    assert made.returncode == 0, f"building kqp_test.ko failed:\n{made.stdout}{made.stderr}"
+    return build / "kqp_test.ko"
+
+
+def run_module(host, module):
+    host.put(module, "/tmp/kqp_test.ko")
+    loaded = host.run(f"insmod /tmp/kqp_test.ko dev={host.ports[0].ibdev}", timeout=120)
+    log = [line for line in host.dmesg().splitlines() if "kqp:" in line]
+    assert re.search(r"kqp: \d+ passed, 0 failed$", "\n".join(log)), "\n".join(log)
+    loaded.check()
+    host.run("rmmod kqp_test").check()
+
+
+def test_kernel_qps(labs, module):
+    run_module(labs.get("irdma", hosts=1)["A"], module)
+
+
+def test_kernel_qps_when_hardware_never_flushes(own_lab, module):
+    """C29: the flush of kernel QPs does not depend on what the hardware says."""
+    lab = own_lab("irdma", hosts=1)
+    lab["A"].fault("cqp", "ignore-flush", "on")
+    run_module(lab["A"], module)
