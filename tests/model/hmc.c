@@ -110,14 +110,14 @@ u32 hmc_commit(struct nic *d, u8 *b)
 	u64 base = 0;
 
 	for (size_t i = 0; i < NUM_HMC; i++) {
-		u32 n = i == HMC_APBVT ? 1 : ld64(b + hmc[i].off) & 0x1fffff;
+		u32 n = i == HMC_APBVT ? 1 : (u32)ld64(b + hmc[i].off);
 
 		if (n > hmc[i].max && refuse(d, "COMMIT_FPM: %s count %u, at most %u", hmc[i].name, n,
 					     hmc[i].max))
 			return CQP_BAD_PARAM;
 	}
 	for (size_t i = 0; i < NUM_HMC; i++) {
-		u32 n = i == HMC_APBVT ? 1 : ld64(b + hmc[i].off) & 0x1fffff;
+		u32 n = i == HMC_APBVT ? 1 : (u32)ld64(b + hmc[i].off);
 
 		rdma.hmc_count[i] = n;
 		rdma.hmc_base[i] = base;
