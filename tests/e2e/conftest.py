@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(config, items):
     if config.getoption("--long"):
         return
     keep = [i for i in items if not i.get_closest_marker("long")]
-    config.hook.pytest_deselected([i for i in items if i not in keep])
+    config.hook.pytest_deselected(items=[i for i in items if i not in keep])
     items[:] = keep
 
 

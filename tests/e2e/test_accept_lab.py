@@ -24,11 +24,10 @@ def test_device_shows(lab):
         assert "state ACTIVE physical_state LINK_UP" in out, f"expected an active link, got {out!r}"
 
 
-@pytest.mark.parametrize("size", [1, 64, 1500, 4096, 65536])
+# from the smallest to the largest that this rping takes
+@pytest.mark.parametrize("size", [24, 64, 1500, 4096, 65535])
 @pytest.mark.parametrize("ip6", [False, True], ids=["ipv4", "ipv6"])
 def test_rping(lab, size, ip6):
-    # rping needs room for its text in the buffer: below 16 bytes it refuses
-    size = max(size, 16)
     traffic.rping(lab["B"], lab["A"], size, ip6=ip6)
     traffic.rping(lab["A"], lab["B"], size, ip6=ip6)
 

@@ -10,10 +10,16 @@ import time
 LISTEN_TIMEOUT_S = 20
 
 
-def wait_listening(host, port, timeout=LISTEN_TIMEOUT_S):
-    """Wait until an rdma_cm listener on the TCP port exists on the host."""
+def wait_listening(host, port, server=None, timeout=LISTEN_TIMEOUT_S):
+    """Wait until an rdma_cm listener on the TCP port exists on the host.
+
+    server: the command that shall listen; when it ends first, what it said is the reason.
+    """
     deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:
+        if server and server.poll() is not None:
+            raise AssertionError(f"`{server.argv}` on {host.name}: expected it to listen, it ended with "
+                                 f"{server.poll()}: {(server.err.strip() or server.out.strip())[-300:]}")
         out = host.run("rdma resource show cm_id").out
         if re.search(rf"state LISTEN .*src-addr \S+:{port}\b", out):
             return
@@ -24,8 +30,7 @@ def pair(server, server_cmd, client, client_cmd, port, timeout=60):
     """Run server_cmd, wait for its listener, run client_cmd; both must succeed."""
     s = server.popen(server_cmd)
     try:
-        if s.poll() is None:
-            wait_listening(server, port)
+        wait_listening(server, port, s)
         c = client.run(client_cmd, timeout=timeout)
         assert c.rc == 0, (f"`{client_cmd}` on {client.name}: expected exit code 0, got {c.rc}: "
                            f"{(c.err.strip() or c.out.strip())[-300:]}")
@@ -62,8 +67,24 @@ def ucmatose(server, client, connections=50, count=10, size=1000, timeout=90):
             f"ucmatose {side}: expected 'return status 0', got {result.out.strip()[-200:]!r}")
 
 
+def start_port_mapper(host):
+    """Run iwpmd on the host unless it runs; returns when it serves its port (3935/udp)."""
+    if host.run("pidof iwpmd").rc == 0:
+        return
+    host.run("iwpmd").check()
+    deadline = time.monotonic() + LISTEN_TIMEOUT_S
+    while ":0F5F " not in host.run("cat /proc/net/udp /proc/net/udp6").out:
+        assert time.monotonic() < deadline, f"host {host.name}: expected iwpmd to open port 3935"
+
+
 def cmtime(server, client, connections=100, port=7471, timeout=120):
-    """cmtime's table: step -> (total us, max us, min us, us a connection)."""
+    """cmtime's table: step -> (total us, max us, min us, us a connection).
+
+    cmtime synchronises both ends over a TCP connection to the very port it measures, so
+    the port mapper must give the RDMA listener another one.
+    """
+    for host in (server, client):
+        start_port_mapper(host)
     _, c = pair(server, f"cmtime -c {connections} -p {port}", client,
                 f"cmtime -c {connections} -p {port} -s {server.ip4}", port, timeout)
     table = {}

@@ -382,7 +382,8 @@ class Lab:
 def check_capture(path):
     """Return tshark's complaints (malformed packets, bad iWARP CRC) about a capture."""
     tools.need("tshark")
-    r = subprocess.run(["tshark", "-r", str(path), "-Y",
+    r = subprocess.run(["tshark", "-r", str(path), "--disable-protocol", "rpcordma",
+                        "--disable-protocol", "smb_direct", "-Y",
                         "_ws.malformed || iwarp_mpa.crc_check == 0"], capture_output=True,
                        text=True, check=False)
     if r.returncode:
