@@ -20,7 +20,7 @@ BASE = ("base-files", "base-passwd", "bash", "dash", "coreutils", "util-linux", 
         "findutils", "grep", "sed", "gzip", "tar", "mawk", "diffutils", "hostname", "procps",
         "psmisc", "iproute2", "iputils-ping", "ethtool", "kmod", "netbase", "e2fsprogs",
         "libc-bin", "passwd", "netcat-openbsd", "less", "strace", "xz-utils", "zstd")
-RDMA = ("rdma-core", "rdmacm-utils", "iwpmd", "ibverbs-utils", "ibverbs-providers", "perftest",
+RDMA = ("rdma-core", "rdmacm-utils", "ibverbs-utils", "ibverbs-providers", "perftest",
         "infiniband-diags", "librdmacm1t64", "python3", "python3-pyverbs")
 ULP = ("nvme-cli", "nfs-common", "nfs-kernel-server", "rpcbind", "fio", "open-iscsi",
        "targetcli-fb")
