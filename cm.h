@@ -301,11 +301,13 @@ struct irdma_cm_config {
  * @nodes: quad -> node, RCU
  * @listeners: family, address, port, VLAN -> listener, RCU
  * @requests: handle -> node that waits for accept or reject
+ * @syn_entries: SYN quad-hash entries, counted, under @listen_lock
  * @listen_lock: orders listen, its end and address events; sleeps
  * @listener_list: all listeners, under @listen_lock
  * @isn_key: secret of initial sequence numbers (RFC 6528)
  * @next_handle: last handle given out
  * @half_open: passive connections whose handshake is not complete
+ * @time_wait: connections in TIME_WAIT
  * @syn_next_ns: token bucket of SYNs, as time at which it is full again
  * @num_nodes: nodes that exist
  * @num_listeners: listeners that exist
@@ -322,11 +324,13 @@ struct irdma_cm_core {
 	struct rhashtable nodes;
 	struct rhashtable listeners;
 	struct rhashtable requests;
+	struct rhashtable syn_entries;
 	struct mutex listen_lock;
 	struct list_head listener_list;
 	siphash_key_t isn_key;
 	atomic64_t next_handle;
 	atomic_t half_open;
+	atomic_t time_wait;
 	atomic64_t syn_next_ns;
 	atomic_t num_nodes;
 	atomic_t num_listeners;
@@ -334,7 +338,7 @@ struct irdma_cm_core {
 	struct irdma_cm_stats __percpu *stats;
 };
 
-/* Order matters nowhere: what a state allows stands in the tables of cm_tcp.c. */
+/* Order matters nowhere: what follows what stands in one table of cm.c. */
 enum irdma_cm_state {
 	IRDMA_CM_STATE_CLOSED,		/* over; hardware entries are being removed */
 	IRDMA_CM_STATE_SETUP,		/* hardware entries are being made, nothing was sent */
@@ -416,11 +420,12 @@ struct irdma_cm_node {
 	u16 peer_ird;
 	u16 peer_ord;
 	u16 rx_len;			/* bytes in @rx_buf */
+	u16 rx_size;			/* bytes that @rx_buf can hold */
 	u16 rx_data;			/* private data in @rx_buf: offset */
 	u16 rx_data_len;
-	u16 tx_len;
+	u16 tx_len;			/* bytes in @tx_data */
 	u8 *rx_buf;			/* start-up frame of the peer; freed at hand-over */
-	u8 *tx_buf;			/* our start-up frame; freed at hand-over */
+	u8 *tx_data;			/* private data for the peer; freed at hand-over */
 
 	struct irdma_cm_listener *listener;	/* counted; passive, until accepted or dead */
 	struct list_head listener_entry;	/* under the listener's lock */
@@ -459,7 +464,7 @@ struct irdma_cm_listener {
 	unsigned int backlog;
 	struct list_head children;	/* struct irdma_cm_child, under core->listen_lock */
 
-	spinlock_t lock;		/* outside of a node's lock */
+	spinlock_t lock;		/* inside of a node's lock */
 	bool dead;
 	struct iw_cm_id *cm_id;		/* counted, NULL when dead */
 	unsigned int half_open;		/* nodes before their handshake is complete */

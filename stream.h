@@ -75,11 +75,11 @@ struct irdma_start {
  * links with destruction: cm_node and cm_id are set and cleared together under it.
  */
 struct irdma_qp_cm {
-	spinlock_t lock;	/* BH-safe; inside it at most the node's lock */
+	spinlock_t lock;	/* taken with bottom halves off, never together with another */
 	struct irdma_cm_core *core;
 	struct ib_qp *ibqp;
 	struct irdma_cm_node *cm_node;	/* counted */
-	struct iw_cm_id *cm_id;		/* counted */
+	struct iw_cm_id *cm_id;		/* referenced by the node as long as it is linked */
 	struct work_struct disconn_work;	/* irdma_disconnect_worker(); holds a QP reference */
 };
 
