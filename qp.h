@@ -221,6 +221,7 @@ void irdma_qp_put_context(struct irdma_qp *qp);
 void irdma_qp_free_lsmm(struct irdma_qp *qp);
 
 /* qp_modify.c; with the QP's mutex held */
+void irdma_qp_set_state(struct irdma_qp *qp, enum irdma_iw_state state);
 int irdma_qp_hw_modify(struct irdma_qp *qp, struct irdma_qp_cmd *cmd);
 void irdma_qp_enter_error(struct irdma_qp *qp);
 int irdma_qp_start_closing(struct irdma_qp *qp);

@@ -134,11 +134,7 @@ static void modify_to_terminate(struct irdma_qp *qp, enum irdma_term_act act, u3
 		term_done(qp);
 		return;
 	}
-	spin_lock_irq(&qp->lock);
-	qp->iw_state = IRDMA_IW_TERMINATE;
-	qp->ib_state = IB_QPS_ERR;
-	spin_unlock_irq(&qp->lock);
-	wake_up_all(&qp->rts_wait);
+	irdma_qp_set_state(qp, IRDMA_IW_TERMINATE);
 }
 
 /* Remember for the flush which work request is to blame, and for what. */

@@ -21,12 +21,19 @@ static enum ib_qp_state ib_state_of(enum irdma_iw_state state)
 		return IB_QPS_RTS;
 	case IRDMA_IW_CLOSING:
 		return IB_QPS_SQD;
+	case IRDMA_IW_TERMINATE:
+		return IB_QPS_SQE;
 	default:
 		return IB_QPS_ERR;
 	}
 }
 
-static void set_iw_state(struct irdma_qp *qp, enum irdma_iw_state state)
+/**
+ * irdma_qp_set_state - the hardware was moved to a state
+ * @qp: queue pair, its mutex held
+ * @state: hardware state; the state that consumers see follows from it
+ */
+void irdma_qp_set_state(struct irdma_qp *qp, enum irdma_iw_state state)
 {
 	spin_lock_irq(&qp->lock);
 	qp->iw_state = state;
@@ -107,7 +114,7 @@ void irdma_qp_enter_error(struct irdma_qp *qp)
 			irdma_err(qp->dev, "QP %u: moving to error failed: %pe\n", qp->qpn,
 				  ERR_PTR(ret));
 		qp->hash_owned = false;
-		set_iw_state(qp, IRDMA_IW_ERROR);
+		irdma_qp_set_state(qp, IRDMA_IW_ERROR);
 		forget_stream(qp);
 		cancel_delayed_work(&qp->close_work);
 		cancel_delayed_work(&qp->term_work);
@@ -140,7 +147,7 @@ int irdma_qp_start_closing(struct irdma_qp *qp)
 		irdma_qp_enter_error(qp);
 		return ret;
 	}
-	set_iw_state(qp, IRDMA_IW_CLOSING);
+	irdma_qp_set_state(qp, IRDMA_IW_CLOSING);
 	spin_lock_irq(&qp->lock);
 	qp->closing = true;
 	if (!qp->destroying)
@@ -181,7 +188,7 @@ static int start_terminate(struct irdma_qp *qp)
 		irdma_qp_enter_error(qp);
 		return ret;
 	}
-	set_iw_state(qp, IRDMA_IW_TERMINATE);
+	irdma_qp_set_state(qp, IRDMA_IW_TERMINATE);
 	irdma_qp_start_term_timer(qp);
 	return 0;
 }
