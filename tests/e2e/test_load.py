@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""The driver comes up and goes away again, whatever happens meanwhile."""
+import re
+import time
+
+import pytest
+
+from conftest import TOP
+
+# Names that the kernel's own driver exports on E810, in its order (spec 02, 8.4).
+COUNTERS = """ip4InDiscards ip4InTruncatedPkts ip4OutNoRoutes ip6InDiscards ip6InTruncatedPkts ip6OutNoRoutes
+tcpRetransSegs tcpInOptErrors tcpInProtoErrors rxVlanErrors ip4InOctets ip4InPkts ip4InReasmRqd ip4InMcastPkts
+ip4OutOctets ip4OutPkts ip4OutSegRqd ip4OutMcastPkts ip6InOctets ip6InPkts ip6InReasmRqd ip6InMcastPkts
+ip6OutOctets ip6OutPkts ip6OutSegRqd ip6OutMcastPkts tcpInSegs tcpOutSegs iwInRdmaReads iwInRdmaSends
+iwInRdmaWrites iwOutRdmaReads iwOutRdmaSends iwOutRdmaWrites iwRdmaBnd iwRdmaInv""".split()
+PROBE_DEADLINE_S = 30       # 15 s for the engine to get ready, the rest for commands
+UNLOAD_DEADLINE_S = 15
+
+
+@pytest.fixture(scope="module")
+def lab(module_labs):
+    return module_labs.get("none", hosts=1)
+
+
+@pytest.fixture
+def host(lab, labs):
+    a = lab["A"]
+    yield a
+    if a.driver != "none":
+        a.unload_driver()
+        a.driver = "none"
+
+
+def mem_available_kib(host):
+    host.run("sync; echo 3 > /proc/sys/vm/drop_caches").check()
+    return int(re.search(r"MemAvailable:\s+(\d+)", host.run("cat /proc/meminfo").out)[1])
+
+
+def try_load(host, *params):
+    """insmod our module by hand; returns (Result, kernel messages it caused)."""
+    before = len(host.dmesg())
+    host.put_module(host._lab.module("irdma", host.kernel), "/tmp/irdma.ko")
+    r = host.run(["insmod", "/tmp/irdma.ko", *params], timeout=PROBE_DEADLINE_S)
+    return r, [line for line in host.dmesg()[before:] if "irdma" in line]
+
+
+def unload(host):
+    start = time.monotonic()
+    host.run("rmmod irdma", timeout=UNLOAD_DEADLINE_S).check()
+    return time.monotonic() - start
+
+
+def check_nothing_left(host):
+    left = {k: v for k, v in host.nic.counters(objects=True).items() if v}
+    assert not left, f"expected nothing allocated on the adapter, got {left}"
+
+
+def test_device(host):
+    host.load_driver("irdma")
+    link = host.run("rdma link").out
+    assert re.search(r"state ACTIVE physical_state LINK_UP netdev", link), f"expected an active link, got {link!r}"
+    info = host.run("ibv_devinfo -v").check().out
+    for want in (r"transport:\s+iWARP", r"vendor_id:\s+0x8086", r"vendor_part_id:\s+5522", r"port_lmc",
+                 r"max_srq:\s+0\b", r"link_layer:\s+Ethernet"):
+        assert re.search(want, info), f"ibv_devinfo: expected {want!r}, got {info!r}"
+    fw = re.search(r"fw_ver:\s+(\S+)", info)[1]
+    assert re.fullmatch(r"\d+\.\d+", fw), f"expected a firmware version N.N, got {fw!r}"
+    mac = host.run("cat /sys/class/net/*/address | grep -v 00:00:00").out.split()[0].replace(":", "")
+    guid = re.search(r"node_guid:\s+(\S+)", info)[1].replace(":", "")
+    first = f"{int(mac[:2], 16) ^ 2:02x}"
+    assert guid == f"{first}{mac[2:6]}fffe{mac[6:]}", f"expected an EUI-64 of MAC {mac}, got GUID {guid}"
+
+
+def test_counters(host):
+    host.load_driver("irdma")
+    names = host.run("ls /sys/class/infiniband/*/ports/1/hw_counters").check().out.split()
+    missing = [n for n in COUNTERS if n not in names]
+    assert not missing, f"expected the in-tree driver's counters, missing are {missing}"
+    out = host.run("rdma statistic show").check().out
+    assert "ip4InPkts" in out, f"rdma statistic: expected counters, got {out!r}"
+
+
+def test_link_follows_the_netdev(host):
+    host.load_driver("irdma")
+    for state, want in (("down", "DOWN"), ("up", "ACTIVE")):
+        host.fault("link", state)
+        deadline = time.monotonic() + 20
+        while f"state {want}" not in host.run("rdma link").out:
+            assert time.monotonic() < deadline, f"link {state}: expected state {want} within 20 s"
+
+
+@pytest.mark.parametrize("param", ["limits_sel=8", "limits_sel=-1", "resource_profile=99", "roce_ena=1"])
+def test_bad_parameter(host, param):
+    r, log = try_load(host, param)
+    assert r.rc != 0, f"expected insmod to refuse {param}"
+    name, value = param.split("=")
+    assert any(name in line for line in log), f"expected a message about {name}, got {log}"
+    assert host.run("lsmod | grep -w irdma").rc != 0, "expected the module not to be loaded"
+
+
+@pytest.mark.parametrize("value", range(4))
+def test_limits_sel(host, value):
+    host.load_driver("irdma", params=[f"limits_sel={value}"])
+    info = host.run("ibv_devinfo -v").check().out
+    qps = int(re.search(r"max_qp:\s+(\d+)", info)[1])
+    wanted = (128, 1024, 2048, 4096)[value]
+    assert qps <= wanted, f"limits_sel={value}: expected at most {wanted} QPs, got {qps}"
+
+
+def test_load_unload_rounds(host, request):
+    """No leak of kernel memory or adapter objects over many rounds."""
+    rounds = 100 if request.config.getoption("--long") else 10
+    host.load_driver("irdma")
+    host.unload_driver()
+    before = mem_available_kib(host)
+    for _ in range(rounds):
+        r, log = try_load(host)
+        assert r.rc == 0, f"expected insmod to succeed, got {r.err!r} {log}"
+        unload(host)
+        check_nothing_left(host)
+    host.driver = "none"
+    lost = before - mem_available_kib(host)
+    assert lost < 2048 + 40 * rounds, f"expected no memory lost over {rounds} rounds, lost {lost} KiB"
+
+
+def command_count(host):
+    """CQP commands of a bring-up and of bring-up plus teardown."""
+    host.fault("cqp", "clear")
+    start = host.nic.counters()["cqp_ops"]
+    r, log = try_load(host)
+    assert r.rc == 0, f"expected insmod to succeed: {r.err} {log}"
+    up = host.nic.counters()["cqp_ops"] - start
+    unload(host)
+    return up, host.nic.counters()["cqp_ops"] - start
+
+
+def survive(host, *fault):
+    """Load and unload with a fault of the control queue armed; all must end in time, nothing leak."""
+    host.fault("cqp", *fault)
+    start = time.monotonic()
+    try_load(host)
+    if host.run("lsmod | grep -qw irdma").rc == 0:
+        unload(host)
+    host.fault("cqp", "release")
+    took = time.monotonic() - start
+    limit = PROBE_DEADLINE_S + UNLOAD_DEADLINE_S
+    assert took < limit, f"cqp {' '.join(map(str, fault))}: expected an end within {limit} s, took {took:.0f} s"
+
+
+def test_every_command_may_fail(host):
+    """The n-th control command fails, for every n of bring-up and teardown."""
+    _, commands = command_count(host)
+    for n in range(1, commands + 1):
+        survive(host, "fail", n)
+    r, log = try_load(host)
+    assert r.rc == 0, f"expected a load to succeed after {commands} failed ones: {r.err} {log}"
+    unload(host)
+    check_nothing_left(host)
+    host.driver = "none"
+
+
+def test_control_queue_stops(host, request):
+    """The control queue answers nothing from its n-th command on; at every n with --long."""
+    up, commands = command_count(host)
+    points = range(1, commands + 1) if request.config.getoption("--long") else (1, up // 2, up, commands - 1)
+    for n in points:
+        survive(host, "stop-at", n)
+    host.driver = "none"
+
+
+def test_reset_by_the_lan_driver(host):
+    """A PF reset announced by ice: the device goes, comes back, and works."""
+    host.load_driver("irdma")
+    seen = len(host.dmesg())
+    host.fault("reset", "pf")
+    deadline = time.monotonic() + 40
+    while True:
+        out = host.run("rdma link").out
+        if "state ACTIVE" in out and len(host.dmesg()) > seen:
+            break
+        assert time.monotonic() < deadline, f"expected an active link 40 s after a PF reset, got {out!r}"
+
+
+def test_one_processor(own_lab):
+    """One processor, few vectors: the event queues share."""
+    lab = own_lab("irdma", hosts=1, cpus=1)
+    assert "state ACTIVE" in lab["A"].run("rdma link").out
+
+
+def cost_of(host, driver):
+    """What loading and unloading a driver costs."""
+    before = mem_available_kib(host)
+    host.fault("regs", "clear")
+    base = host.nic.counters()
+    start = time.monotonic()
+    host.load_driver(driver)
+    load_s = time.monotonic() - start
+    now = host.nic.counters()
+    mem = before - mem_available_kib(host)
+    start = time.monotonic()
+    host.run("rmmod irdma").check()
+    unload_s = time.monotonic() - start
+    host.driver = "none"
+    return {"load time, s": load_s, "unload time, s": unload_s, "memory after load, KiB": mem,
+            "CQP commands": now["cqp_ops"] - base["cqp_ops"],
+            "register accesses": now["reg_reads"] + now["reg_writes"] - base["reg_reads"] - base["reg_writes"]}
+
+
+def test_cost_of_loading(own_lab, kernel):
+    """The table "in-tree : ours", and the two that are promised: commands and memory."""
+    lab = own_lab("none", hosts=1)
+    theirs, ours = cost_of(lab["A"], "intree"), cost_of(lab["A"], "irdma")
+    rows = [f"| {k} | {theirs[k]:.4g} | {ours[k]:.4g} | {ours[k] / max(theirs[k], 1e-9):.2f} |" for k in theirs]
+    table = "\n".join([f"| kernel {kernel} | in-tree | ours | ratio |", "| --- | --- | --- | --- |"] + rows)
+    (TOP / "build" / "check" / f"load-cost-{kernel}.md").write_text(table + "\n")
+    print(table)
+    for what in ("memory after load, KiB", "CQP commands"):
+        assert ours[what] <= theirs[what], f"{what}: expected at most the in-tree driver's {theirs[what]}, got {ours[what]}"
