@@ -137,7 +137,8 @@ static int irdma_query_port(struct ib_device *ibdev, u32 port, struct ib_port_at
 	attr->port_cap_flags = IB_PORT_CM_SUP | IB_PORT_REINIT_SUP;
 	attr->max_msg_sz = IRDMA_MAX_MSG_SIZE;
 	attr->lid = 1;
-	return ib_get_eth_speed(ibdev, port, &attr->active_speed, &attr->active_width);
+	irdma_port_speed(dev, &attr->active_speed, &attr->active_width);
+	return 0;
 }
 
 static int irdma_get_port_immutable(struct ib_device *ibdev, u32 port,
