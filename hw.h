@@ -165,6 +165,16 @@ typedef void (*irdma_qp_ae_fn)(struct irdma_device *dev, const struct irdma_ae *
 int irdma_hw_start(struct irdma_device *dev);
 void irdma_hw_stop(struct irdma_device *dev);
 
+/* Steps of irdma_hw_start() and irdma_hw_stop() in events.c, in this order. */
+int irdma_events_init(struct irdma_device *dev);
+void irdma_events_free(struct irdma_device *dev);
+int irdma_ceq0_start(struct irdma_device *dev);
+void irdma_ceq0_stop(struct irdma_device *dev);
+int irdma_ceqs_start(struct irdma_device *dev);
+void irdma_ceqs_stop(struct irdma_device *dev);
+int irdma_aeq_start(struct irdma_device *dev);
+void irdma_aeq_stop(struct irdma_device *dev);
+
 /*
  * The device is lost (reset, CQP stuck, surprise removal): set once, every wait ends, no
  * command is issued any more.  Any context.

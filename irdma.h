@@ -34,6 +34,7 @@ struct irdma_limits {
 	u32 ahs;
 	u32 arps;
 	u32 pds;
+	u32 ceqs;
 };
 
 /**
@@ -44,6 +45,8 @@ struct irdma_limits {
  * @limits: numbers of objects
  * @fw_ver: firmware version, major << 32 | minor
  * @dead: set once when the hardware is gone (see irdma_mark_dead())
+ * @hw_wq: events and command callbacks (hw.c), high priority
+ * @reset_work: asks the LAN driver for a reset (hw.c)
  * @cqp: control queue pair (cqp.c)
  * @hmc: host memory cache and PBLE pool (hmc.c)
  * @events: CEQs, AEQ and their vectors (hw.c)
@@ -72,6 +75,8 @@ struct irdma_device {
 	struct irdma_limits limits;
 	u64 fw_ver;
 	unsigned long dead;
+	struct workqueue_struct *hw_wq;
+	struct work_struct reset_work;
 
 	struct irdma_cqp *cqp;
 	struct irdma_hmc *hmc;
