@@ -10,10 +10,11 @@ is done here.
 import hashlib
 import json
 import os
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import apt, cache, tools
+from . import apt, cache, kernels, tools
 from .errors import LabError
 
 BASE = ("base-files", "base-passwd", "bash", "dash", "coreutils", "util-linux", "mount",
@@ -25,6 +26,8 @@ RDMA = ("rdma-core", "rdmacm-utils", "ibverbs-utils", "ibverbs-providers", "perf
 ULP = ("nvme-cli", "nfs-common", "nfs-kernel-server", "rpcbind", "fio", "open-iscsi",
        "targetcli-fb")
 TRACE = ("tcpdump", "trace-cmd", "bpftool")
+# "@7.3" stands for the release of kernel 7.3
+DKMS = ("dkms", "dpkg", "gcc", "make", "libc6-dev", "linux-headers-@7.3")
 
 FILES = {
     "etc/hosts": "127.0.0.1 localhost\n::1 localhost\n"
@@ -69,12 +72,20 @@ class Image:
 
 IMAGES = {
     "debian13": Image("debian13", "trixie", BASE + RDMA + ULP + TRACE),
+    # what a server has on which DKMS builds the module
+    "debian13-dkms": Image("debian13-dkms", "trixie", BASE + RDMA + TRACE + DKMS, dpkg_status=True,
+                           mbytes=3000),
 }
+
+
+def _packages(image):
+    """The image's packages with the kernels' releases filled in."""
+    return tuple(re.sub("@(.*)", lambda m: kernels.release(m[1]), p) for p in image.packages)
 
 
 def _digest(image):
     """Name the content: an image is rebuilt when its recipe changes."""
-    recipe = json.dumps([image.packages, image.files, FILES, LINKS, DIRECTORIES, USERS,
+    recipe = json.dumps([_packages(image), image.files, FILES, LINKS, DIRECTORIES, USERS,
                          image.dpkg_status], sort_keys=True)
     return hashlib.sha256(recipe.encode()).hexdigest()[:12]
 
@@ -127,7 +138,7 @@ def root_image(name="debian13"):
     image = IMAGES[name]
 
     def build(tmp):
-        tree = apt.Suite(image.release).unpack(image.packages, tmp / "t",
+        tree = apt.Suite(image.release).unpack(_packages(image), tmp / "t",
                                                status=image.dpkg_status)
         _finish(tree, image)
         out = tmp / "root.img"
