@@ -67,6 +67,9 @@ struct irdma_limits {
  * @stats: hardware counters (stats.c)
  * @wq: unbound work queue for what must sleep, reclaim-safe
  * @mtu: of the net device, bytes
+ * @link_up: the net device runs and has a carrier (main.c)
+ * @link_mbps: speed of its link (main.c)
+ * @speed_work: reads @link_mbps when the RTNL is free (main.c)
  */
 struct irdma_device {
 	struct ib_device ibdev;
@@ -100,6 +103,9 @@ struct irdma_device {
 	struct irdma_stats *stats;
 	struct workqueue_struct *wq;
 	u32 mtu;
+	bool link_up;
+	u32 link_mbps;
+	struct delayed_work speed_work;
 };
 
 static inline struct irdma_device *to_irdma_dev(struct ib_device *ibdev)
