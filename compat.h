@@ -80,4 +80,11 @@
 #define IRDMA_REG_USER_MR_DMABUF_DMAH	NULL
 #endif
 
+/* Newer cores watch the net device and raise the port events themselves. */
+#if defined(IRDMA_HAVE_REPORT_PORT_EVENT)
+#define IRDMA_CORE_SENDS_PORT_EVENTS	true
+#else
+#define IRDMA_CORE_SENDS_PORT_EVENTS	false
+#endif
+
 #endif

@@ -114,6 +114,8 @@ static inline struct irdma_device *to_irdma_dev(struct ib_device *ibdev)
 }
 
 /* main.c */
+void irdma_port_speed(struct irdma_device *dev, u16 *speed, u8 *width);
+
 extern const struct ib_device_ops irdma_verbs_ops;	/* verbs.c */
 extern const struct ib_device_ops irdma_iwcm_ops;	/* cm glue: iw_* operations */
 extern const struct ib_device_ops irdma_stats_ops;	/* stats.c */
