@@ -13,6 +13,7 @@
 #include <linux/types.h>
 #include <linux/xarray.h>
 
+struct irdma_counter;
 struct irdma_device;
 struct irdma_wq_fmt;
 
@@ -78,6 +79,7 @@ struct irdma_hw_gen {
 	u32 max_pds;
 	u64 page_size_cap;
 	u64 max_mr_size;
+	const struct irdma_counter *counters;	/* stats.c */
 	unsigned int num_counters;
 
 	/* interrupts (spec 01, 2.2) */

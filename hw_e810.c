@@ -8,6 +8,7 @@
 
 #include "abi.h"
 #include "irdma.h"
+#include "stats.h"
 #include "wq.h"
 
 /* Inbound reads need two elements each: one for the request, one for its response. */
@@ -65,7 +66,8 @@ const struct irdma_hw_gen irdma_gen_e810 = {
 	.max_pds = 262144,
 	.page_size_cap = SZ_4K | SZ_2M | SZ_1G,
 	.max_mr_size = BIT_ULL(45),
-	.num_counters = 46,
+	.counters = irdma_e810_counters,
+	.num_counters = IRDMA_E810_COUNTERS,
 
 	.vector_bias = 0,
 	.dyn_ctl_enable = 0x00000003,	/* INTENA, CLEARPBA, no throttling */
