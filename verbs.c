@@ -83,7 +83,7 @@ static int irdma_query_device(struct ib_device *ibdev, struct ib_device_attr *at
 	const struct irdma_hw_gen *gen = dev->gen;
 	struct pci_dev *pdev = dev->lan->pdev;
 
-	if (udata->inlen || udata->outlen)
+	if (udata && (udata->inlen || udata->outlen))
 		return -EINVAL;
 	memset(attr, 0, sizeof(*attr));
 	addrconf_addr_eui48((u8 *)&attr->sys_image_guid, dev->lan->netdev->dev_addr);
