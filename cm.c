@@ -11,7 +11,6 @@
 #include <linux/in6.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
-#include <linux/module.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>

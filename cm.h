@@ -363,7 +363,7 @@ enum irdma_cm_state {
 #define IRDMA_CM_RTR_WRITE	BIT(1)
 #define IRDMA_CM_RTR_READ	BIT(2)
 
-/**
+/*
  * struct irdma_cm_node - one connection
  *
  * @lock protects what is below it.  A reference is owned by: the connection being alive
@@ -435,7 +435,7 @@ struct irdma_cm_node {
 	u8 priv[] __aligned(8);
 };
 
-/**
+/*
  * struct irdma_cm_key - how listeners are found
  */
 struct irdma_cm_key {
@@ -445,7 +445,7 @@ struct irdma_cm_key {
 	u32 ipv4;
 };
 
-/**
+/*
  * struct irdma_cm_listener - a listening iw_cm_id
  *
  * References: the listen being alive, and each connection in @nodes.

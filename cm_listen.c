@@ -178,7 +178,7 @@ enum irdma_cm_drop irdma_cm_admit(struct irdma_cm_listener *listener)
 		return drop;
 	if (READ_ONCE(core->stopping) || READ_ONCE(core->dead))
 		return IRDMA_CM_DROP_NO_LISTENER;
-	if (atomic_read(&core->half_open) >= core->config.max_half_open)
+	if ((u32)atomic_read(&core->half_open) >= core->config.max_half_open)
 		return IRDMA_CM_DROP_HALF_OPEN;
 	return IRDMA_CM_DROP_COUNT;
 }

@@ -345,7 +345,7 @@ static int irdma_cm_collect(struct irdma_cm_node *node, const struct irdma_cm_se
 		if (!node->rx_buf)
 			return -ENOMEM;
 	}
-	if (seg->len > node->rx_size - node->rx_len)
+	if (node->rx_len + seg->len > node->rx_size)
 		return -EPROTO;
 	memcpy(node->rx_buf + node->rx_len, seg->data, seg->len);
 	node->rx_len += seg->len;

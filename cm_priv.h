@@ -300,7 +300,7 @@ void irdma_send_ack(struct irdma_cm_node *node);
 void irdma_send_fin(struct irdma_cm_node *node);
 void irdma_free_retrans_entry(struct irdma_cm_node *node);
 void irdma_cleanup_retrans_entry(struct irdma_cm_node *node);
-void irdma_handle_fin_pkt(struct irdma_cm_node *node, const struct irdma_cm_seg *seg);
+void irdma_handle_fin_pkt(struct irdma_cm_node *node);
 void irdma_handle_rst_pkt(struct irdma_cm_node *node, const struct irdma_cm_seg *seg);
 bool irdma_check_syn(const struct irdma_cm_node *node, const struct irdma_cm_seg *seg);
 bool irdma_check_seq(const struct irdma_cm_node *node, const struct irdma_cm_seg *seg);

@@ -635,14 +635,14 @@ static bool irdma_cm_syn_token(struct irdma_cm_core *core)
 	u64 step = 1000000000ULL / core->config.syn_rate;
 	u64 depth = step * core->config.syn_burst;
 	u64 now = ktime_get_ns();
-	s64 old, next;
+	u64 old, next;
 
 	do {
 		old = atomic64_read(&core->syn_next_ns);
-		next = max_t(u64, old, now) + step;
+		next = max(old, now) + step;
 		if (next > now + depth)
 			return false;
-	} while (atomic64_cmpxchg(&core->syn_next_ns, old, next) != old);
+	} while ((u64)atomic64_cmpxchg(&core->syn_next_ns, old, next) != old);
 	return true;
 }
 
@@ -830,15 +830,14 @@ bool irdma_handle_ack_pkt(struct irdma_cm_node *node, const struct irdma_cm_seg 
 
 /**
  * irdma_handle_fin_pkt - the peer has closed its half
- * @node: connection
- * @seg: segment whose FIN is next in sequence
+ * @node: connection; the FIN is next in sequence
  *
  * RFC 9293 3.10.7.4 eighth check.  While the ULP decides the FIN is acknowledged and
  * remembered: accept will fail.
  *
  * Context: Any, under the node's lock.
  */
-void irdma_handle_fin_pkt(struct irdma_cm_node *node, const struct irdma_cm_seg *seg)
+void irdma_handle_fin_pkt(struct irdma_cm_node *node)
 {
 	node->rcv_nxt++;
 	irdma_cm_set_flag(node, IRDMA_CM_F_PEER_FIN);
@@ -980,7 +979,7 @@ static void irdma_cm_synchronised(struct irdma_cm_node *node, struct irdma_cm_se
 	if (seg->len && !irdma_handle_rcv_mpa(node, seg))
 		return;
 	if (seg->flags & IRDMA_TCP_FIN && seg->seq + seg->len == node->rcv_nxt)
-		irdma_handle_fin_pkt(node, seg);
+		irdma_handle_fin_pkt(node);
 }
 
 /**
