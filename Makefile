@@ -52,7 +52,7 @@ lab-check:
 	@scripts/check $(if $(KERNEL),--kernel $(KERNEL)) --tests lab-acceptance
 
 bench:
-	scripts/bench $(if $(KERNEL),--kernel $(KERNEL))
+	scripts/bench $(if $(KERNEL),--kernel $(KERNEL)) $(if $(ROUNDS),--rounds $(ROUNDS))
 
 help:
 	@echo 'make [KDIR=DIR] [W=1] [C=2]  build irdma.ko (default: for the running kernel)'
@@ -64,7 +64,7 @@ help:
 	@echo 'make check [KERNEL=7.3] [TESTS=word]   all tests, or some'
 	@echo 'make check-long              with the long simulations and soak tests'
 	@echo 'make lab-check [KERNEL=7.3]  the lab, accepted by the in-tree driver'
-	@echo 'make bench                   measure against the in-tree driver, write docs/performance.md'
+	@echo 'make bench [ROUNDS=5]        measure against the in-tree driver, write docs/performance.md'
 	@echo 'make clean'
 
 .PHONY: modules clean install dkms-install man install-man deb demo check check-long lab-check bench help
