@@ -172,10 +172,10 @@ static int result_status(const struct cqp_result *res)
 	return -EIO;
 }
 
-/* Races with the peer or with a consumer end like this; they are no fault of anybody. */
+/* Races of a QP's owner with its peer end like this; they are no fault of anybody. */
 static bool is_ordinary(const struct irdma_cqp_req *req)
 {
-	if (req->major != MAJOR_OPERATION)
+	if (req->major != MAJOR_OPERATION || !irdma_cqp_is_qp_op(req))
 		return false;
 	switch (req->minor) {
 	case MINOR_INVALID_STATE:
@@ -192,7 +192,7 @@ static bool is_ordinary(const struct irdma_cqp_req *req)
 /* Outside of @lock: say what went wrong, once, and react to a firmware failure. */
 static void report(struct irdma_device *dev, const struct irdma_cqp_req *req)
 {
-	if (req->status != -EIO || is_ordinary(req))
+	if ((req->status != -EIO && req->status != -EBUSY) || is_ordinary(req))
 		return;
 	irdma_err_ratelimited(dev,
 			      "%s (CQP op 0x%02x) failed: major 0x%04x minor 0x%04x, header %#llx words %#llx %#llx\n",

@@ -213,6 +213,25 @@ const char *irdma_cqp_op_name(const struct irdma_cqp_req *req)
 	return op < ARRAY_SIZE(op_names) && op_names[op] ? op_names[op] : "unknown command";
 }
 
+/**
+ * irdma_cqp_is_qp_op() - does a prepared request change a queue pair's state?
+ * @req: the request
+ */
+bool irdma_cqp_is_qp_op(const struct irdma_cqp_req *req)
+{
+	switch (irdma_cqp_op(req)) {
+	case OP_CREATE_QP:
+	case OP_MODIFY_QP:
+	case OP_DESTROY_QP:
+	case OP_FLUSH:
+	case OP_SUSPEND_QP:
+	case OP_RESUME_QP:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void put_cq(struct irdma_device *dev, struct irdma_cqp_req *req,
 		   const struct irdma_cq_cmd *cq)
 {

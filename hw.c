@@ -103,7 +103,8 @@ static void reset_worker(struct work_struct *work)
 	if (!dev->lan->ops->request_reset)
 		return;
 	err = dev->lan->ops->request_reset(dev->lan);
-	if (err)
+	/* -EBUSY: one is under way already. */
+	if (err && err != -EBUSY)
 		irdma_err(dev, "the LAN driver refuses a reset: %pe\n", ERR_PTR(err));
 }
 
