@@ -588,6 +588,7 @@ static struct irdma_ah *ah_add(struct irdma_device *dev, const struct irdma_ah_k
  * @dev: device
  * @key: what it shall contain; the ARP entry must stay pinned as long as the handle is used
  * @waiter: told when hardware has it, if @status is -EINPROGRESS
+ * @where: the handle is stored here before @waiter can be told
  * @status: 0: it can be used at once; -EINPROGRESS
  *
  * Context: any.
@@ -595,7 +596,8 @@ static struct irdma_ah *ah_add(struct irdma_device *dev, const struct irdma_ah_k
  * that is told of an error has a reference and must put it.
  */
 struct irdma_ah *irdma_ah_get(struct irdma_device *dev, const struct irdma_ah_key *key,
-			      struct irdma_waiter *waiter, int *status)
+			      struct irdma_waiter *waiter, struct irdma_ah **where,
+			      int *status)
 {
 	struct irdma_addrs *addrs = dev->addrs;
 	struct irdma_hwent *submit = NULL;
@@ -608,6 +610,7 @@ struct irdma_ah *irdma_ah_get(struct irdma_device *dev, const struct irdma_ah_ke
 		ah = ah_add(dev, key);
 	if (!IS_ERR(ah)) {
 		hwent_get(&ah->ent);
+		*where = ah;
 		*status = hwent_wait(&ah->ent, waiter);
 		if (hwent_next(&ah->ent))
 			submit = &ah->ent;

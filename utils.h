@@ -169,7 +169,8 @@ void irdma_arp_put(struct irdma_device *dev, u16 idx);
 void irdma_arp_update(struct irdma_device *dev, const struct irdma_arp_key *key, const u8 *mac);
 
 struct irdma_ah *irdma_ah_get(struct irdma_device *dev, const struct irdma_ah_key *key,
-			      struct irdma_waiter *waiter, int *status);
+			      struct irdma_waiter *waiter, struct irdma_ah **where,
+			      int *status);
 void irdma_ah_hold(struct irdma_ah *ah);
 void irdma_ah_put(struct irdma_ah *ah);
 u32 irdma_ah_index(const struct irdma_ah *ah);
