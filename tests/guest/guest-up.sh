@@ -53,8 +53,8 @@ esac
 n=0
 ports | while read -r dev pci; do
 	ip link set "$dev" up
-	ip addr add "192.168.$((77 + n)).$number/24" dev "$dev"
-	ip -6 addr add "fd$((77 + n))::$number/64" dev "$dev" nodad
+	ip addr replace "192.168.$((77 + n)).$number/24" dev "$dev"
+	ip -6 addr replace "fd$((77 + n))::$number/64" dev "$dev" nodad
 	[ "$driver" = siw ] && rdma link add "siw$n" type siw netdev "$dev"
 	[ "$driver" = none ] || wait_active "$dev"
 	echo "$dev $pci $(ib_device "$dev")"
