@@ -227,6 +227,9 @@ void irdma_qp_enter_error(struct irdma_qp *qp);
 int irdma_qp_start_closing(struct irdma_qp *qp);
 void irdma_qp_close_work(struct work_struct *work);
 
+/* qp_stream.c */
+void irdma_qp_fill_sq_start(struct irdma_qp *qp);
+
 /* qp_ae.c */
 void irdma_qp_ae_work(struct work_struct *work);
 void irdma_qp_start_term_timer(struct irdma_qp *qp);

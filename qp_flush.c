@@ -216,6 +216,8 @@ void irdma_qp_flush_queues(struct irdma_qp *qp)
 {
 	if (qp->flushed)
 		return;
+	if (!qp->have_tcp)
+		irdma_qp_fill_sq_start(qp);
 	if (qp->user || !irdma_sq_empty(&qp->sq) || !irdma_rq_empty(&qp->rq))
 		hw_flush(qp, true, true);
 	WRITE_ONCE(qp->flushed, true);

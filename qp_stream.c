@@ -61,20 +61,30 @@ static int copy_lsmm(struct irdma_qp *qp, const struct irdma_start *start)
 	return 0;
 }
 
+static __le64 *map_sq_start(struct irdma_qp *qp)
+{
+	return qp->user ? kmap_local_page(qp->ureg->first_page) : qp->sq.ring;
+}
+
+static void unmap_sq_start(struct irdma_qp *qp, __le64 *ring)
+{
+	if (qp->user)
+		kunmap_local(ring);
+}
+
 /* The entries in front of the consumer's, which both sides leave free (spec 02, 5.9). */
 static int put_connection_wqes(struct irdma_qp *qp, const struct irdma_start *start)
 {
 	const struct irdma_wq_fmt *fmt = qp->dev->gen->wq_fmt;
-	__le64 *ring = qp->sq.ring;
-	int ret = 0;
+	__le64 *ring;
+	int ret;
 
 	if (start->kind == IRDMA_START_LSMM) {
 		ret = copy_lsmm(qp, start);
 		if (ret)
 			return ret;
 	}
-	if (qp->user)
-		ring = kmap_local_page(qp->ureg->first_page);
+	ring = map_sq_start(qp);
 	switch (start->kind) {
 	case IRDMA_START_LSMM:
 		irdma_put_lsmm(fmt, ring, qp->lsmm_dma, qp->lsmm_len, qp->lsmm_stag, qp->rts_ae);
@@ -87,9 +97,22 @@ static int put_connection_wqes(struct irdma_qp *qp, const struct irdma_start *st
 		irdma_put_no_rtr(ring, qp->rts_ae);
 		break;
 	}
-	if (qp->user)
-		kunmap_local(ring);
-	return ret;
+	unmap_sq_start(qp, ring);
+	return 0;
+}
+
+/**
+ * irdma_qp_fill_sq_start - close the gap in front of the consumer's first SQ entry
+ * @qp: queue pair in ERROR that never had a stream, its mutex held
+ *
+ * A flush begins at the first entry, and ends at the first that is not valid.
+ */
+void irdma_qp_fill_sq_start(struct irdma_qp *qp)
+{
+	__le64 *ring = map_sq_start(qp);
+
+	irdma_put_no_rtr(ring, qp->rts_ae);
+	unmap_sq_start(qp, ring);
 }
 
 static int modify_to_rts(struct irdma_qp *qp)
