@@ -268,12 +268,11 @@ class Agent:
         if self._closed:
             raise LabError(f"{self.name}: {self._closed}; see its console log")
 
-    def wait_ready(self, timeout):
-        """Wait for the agent's first word (timeout in s)."""
-        if not self._ready.wait(timeout):
-            raise Timeout(f"{self.name}: no word from the guest in {timeout} s; "
-                          "see its console log")
+    def ready(self, timeout):
+        """Wait up to `timeout` s for the agent's first word; True when it came."""
+        came = self._ready.wait(timeout)
         self.check_alive()
+        return came
 
     def send(self, kind, ident, data=b""):
         """Send one frame."""

@@ -5,6 +5,7 @@ import argparse
 import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 import struct
@@ -39,6 +40,13 @@ def per_host(text):
     if any(len(p) != 2 or not p[0] or not p[1] for p in pairs):
         raise argparse.ArgumentTypeError(f"{text!r} is neither VALUE nor HOST=VALUE,...")
     return dict(pairs)
+
+
+def lab_name(text):
+    """Check the name of a lab: it becomes a directory."""
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,32}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no name; use letters, digits, - and _")
+    return text
 
 
 def install_host_needs():
@@ -232,7 +240,7 @@ def make_parser():
         c = sub.add_parser(name, help=text, description=text)
         c.set_defaults(act=act)
         if named:
-            c.add_argument("--name", default="lab", help="which lab (default: lab)")
+            c.add_argument("--name", type=lab_name, default="lab", help="which lab (default: lab)")
         if host:
             c.add_argument("host", metavar="HOST", help="A, B, ...")
         return c

@@ -20,7 +20,7 @@ from .errors import LabError
 BASE = ("base-files", "base-passwd", "bash", "dash", "coreutils", "util-linux", "mount",
         "findutils", "grep", "sed", "gzip", "tar", "mawk", "diffutils", "hostname", "procps",
         "psmisc", "iproute2", "iputils-ping", "ethtool", "kmod", "netbase", "e2fsprogs",
-        "libc-bin", "passwd", "netcat-openbsd", "less", "strace", "xz-utils", "zstd")
+        "libc-bin", "passwd", "netcat-openbsd", "less", "strace", "pciutils", "xz-utils", "zstd")
 RDMA = ("rdma-core", "rdmacm-utils", "ibverbs-utils", "ibverbs-providers", "perftest",
         "infiniband-diags", "librdmacm1t64", "python3", "python3-pyverbs")
 ULP = ("nvme-cli", "nfs-common", "nfs-kernel-server", "rpcbind", "fio", "open-iscsi",

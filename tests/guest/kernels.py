@@ -235,7 +235,7 @@ def load_order(name, wanted):
 
 
 def agent():
-    """Return the agent, a static program that is the guest's init; compiled when its source changed."""
+    """Return the agent, the guest's init, a static program; compiled when its source changed."""
     tools.need("gcc")
     text = AGENT_SRC.read_bytes()
     digest = hashlib.sha256(text).hexdigest()[:16]

@@ -31,6 +31,7 @@ GUEST_UP = Path(__file__).resolve().parent / "guest-up.sh"
 DDP_IN_GUEST = "/lib/firmware/intel/ice/ddp/ice.pkg"
 REPOSITORY = Path(__file__).resolve().parents[2]
 MAX_HOSTS = 8
+WORK_PREFIX = "irdma-lab-"
 BRING_UP_TIMEOUT_S = {"kvm": 90, "tcg": 180}
 # the load of an out-of-tree module, and what TCG's slowness may draw
 HARMLESS = (r"loading out-of-tree module taints kernel", r"module verification failed")
@@ -218,7 +219,7 @@ class Lab:
 
     kernel, driver: one value for all hosts, or {"A": ..., "B": ...}.
     accel: None (KVM when usable), "kvm" or "tcg".  nics: adapters per host.
-    module: {kernel or "*": path of irdma.ko} for driver "irdma"; by default the repository is built.
+    module: {kernel or "*": path of irdma.ko} for driver "irdma"; default: build it.
     trace: trace level of the models (0, 1, 2).  san: the model built with sanitizers.
     keep_logs: directory that receives the logs and captures at the end.
     """
@@ -290,6 +291,10 @@ class Lab:
         """Start models and guests, load the drivers, wait until the ports are active."""
         try:
             self._start()
+        except LabError as e:
+            where = f" (logs: {self._save_failure()})" if self.work else ""
+            self.stop()
+            raise type(e)(f"{e}{where}") from None
         except BaseException:
             self.stop()
             raise
@@ -299,7 +304,8 @@ class Lab:
         self.prepare()
         self.programs = model.build(san=self._options["san"])
         # short: the paths of UNIX sockets end at 107 bytes
-        self.work = Path(tempfile.mkdtemp(prefix="irdma-lab-"))
+        remove_stale()
+        self.work = Path(tempfile.mkdtemp(prefix=f"{WORK_PREFIX}{os.getpid()}-"))
         self.ddp = model.ddp_package(self.programs, self.work / "ice.pkg")
         self.wire_process = model.Wire(self.programs, self.work, self._options["seed"])
         begin = time.monotonic()
@@ -370,6 +376,13 @@ class Lab:
             shutil.rmtree(self.work, ignore_errors=True)
             self.work = None
 
+    def _save_failure(self):
+        """Keep the logs of the last start that failed; returns their directory."""
+        into = cache.root() / "failed"
+        cache.remove(into)
+        self._save_logs(into)
+        return into
+
     def _save_logs(self, into):
         into.mkdir(parents=True, exist_ok=True)
         for path in self.work.iterdir():
@@ -377,6 +390,14 @@ class Lab:
                 shutil.copy(path, into)
         for path in self.pcaps():
             shutil.copy(path, into)
+
+
+def remove_stale():
+    """Remove the work directories of labs that were killed."""
+    for path in Path(tempfile.gettempdir()).glob(f"{WORK_PREFIX}*-*"):
+        pid = path.name[len(WORK_PREFIX):].split("-")[0]
+        if pid.isdigit() and not os.path.exists(f"/proc/{pid}"):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def check_capture(path):

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import socket
+import time
 from pathlib import Path
 
 from . import images, kernels, splat, tools
@@ -69,7 +70,8 @@ class Qmp:
 class Machine:
     """A running guest.
 
-    nics: model.Nic objects, which get PCI addresses 00:04.0, 00:05.0, ...
+    nics: model.Nic objects, which get PCI addresses 00:04.0, 00:05.0, ...  They sit on the root
+    bus: QEMU 11.1 dies of an assertion when a vfio-user device below a root port is unplugged.
     """
 
     def __init__(self, name, work, kernel, nics, accel, image="debian13", mem_mb=1024, cpus=2,
@@ -114,9 +116,9 @@ class Machine:
             argv += ["-drive", f"if=none,id=d{n},file={path},format=raw,readonly=on",
                      "-device", f"virtio-blk-pci,drive=d{n},addr=3.{n},multifunction=on"]
         for n, nic in enumerate(nics):
-            argv += ["-device", json.dumps({
-                "driver": "vfio-user-pci", "id": f"nic{n}", "addr": f"{4 + n:x}",
-                "socket": {"type": "unix", "path": str(nic.socket)}})]
+            device = {"driver": "vfio-user-pci", "id": f"nic{n}", "addr": f"{4 + n:x}",
+                      "socket": {"type": "unix", "path": str(nic.socket)}}
+            argv += ["-device", json.dumps(device)]
         return argv
 
     def _accept(self, listener, work):
@@ -138,15 +140,25 @@ class Machine:
     def wait_ready(self, timeout=None):
         """Wait for the agent in the guest to answer."""
         timeout = timeout or BOOT_TIMEOUT_S[self._accel]
+        deadline = time.monotonic() + timeout
         try:
-            self.agent.wait_ready(timeout)
+            while not self.agent.ready(min(1.0, max(0.0, deadline - time.monotonic()))):
+                self._check_kvm()
+                if time.monotonic() >= deadline:
+                    raise Timeout("no word from the guest")
         except LabError as e:
             said = [s for s in self.console_lines() if s.strip()]
             reason = next((s for s in reversed(said) if s.startswith("agent:")),
                           said[-1] if said else self._last_word())
-            late = isinstance(e, Timeout)
-            raise type(e)(f"guest {self.name} did not boot{f' in {timeout} s' if late else ''}: {reason} "
-                       f"(whole console: {self.console_log})") from None
+            if "KVM" in str(e):
+                raise LabError(f"guest {self.name} did not boot: {e}") from None
+            when = f" in {timeout} s" if isinstance(e, Timeout) else ""
+            raise type(e)(f"guest {self.name} did not boot{when}: {reason}") from None
+
+    def _check_kvm(self):
+        """Notice a guest that KVM has stopped; QEMU itself would wait for ever."""
+        if any("KVM internal error" in s for s in self._daemon.lines):
+            raise LabError("this host's KVM cannot run it; use --accel tcg")
 
     def _last_word(self):
         return self._daemon.lines[-1] if self._daemon.lines else "nothing on its console"
