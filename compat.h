@@ -26,13 +26,6 @@
 #define ib_umem_get_va(device, addr, size, access)	ib_umem_get(device, addr, size, access)
 #endif
 
-/* Whether ib_core tells users of changes of the port's state, or drivers have to. */
-#ifdef IRDMA_HAVE_PORT_STATE_EVENT
-#define IRDMA_CORE_SENDS_PORT_EVENTS	true
-#else
-#define IRDMA_CORE_SENDS_PORT_EVENTS	false
-#endif
-
 /*
  * Verbs whose arguments differ.  A verb is defined as
  *	int irdma_create_cq(IRDMA_CREATE_CQ_ARGS)
