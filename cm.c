@@ -300,7 +300,7 @@ static void irdma_cm_event_pdata(const struct irdma_cm_node *node, struct iw_cm_
  *
  * Addresses are the mapped ones of the id.  The depths are what the ULP may use: ird the reads
  * that it may issue, ord the reads that the peer may issue (spec 03, 1.4).  Private data and
- * depths are shown only if they come from a reply of the peer.
+ * depths are shown only if the peer's reply decided the outcome.
  *
  * Context: Any.
  */
@@ -309,7 +309,8 @@ void irdma_get_cmevent_info(const struct irdma_cm_node *node, const struct iw_cm
 {
 	event->local_addr = cm_id->m_local_addr;
 	event->remote_addr = cm_id->m_remote_addr;
-	if (!irdma_cm_flag(node, IRDMA_CM_F_REPLY))
+	if (!irdma_cm_flag(node, IRDMA_CM_F_REPLY) ||
+	    (event->status && event->status != -ECONNREFUSED))
 		return;
 	event->ird = min_t(u32, node->ord, IRDMA_CM_MAX_EVENT_VAL);
 	event->ord = min_t(u32, node->ird, IRDMA_CM_MAX_EVENT_VAL);
@@ -828,7 +829,7 @@ u32 irdma_cm_isn(struct irdma_cm_core *core, const struct irdma_cm_quad *quad)
  * The answer comes by irdma_cm_ah_done(); the command owns a reference until then.
  *
  * Context: Any, under the node's lock.
- * Return: 1 if an answer will come, 0 if this hardware needs no handle, or an errno.
+ * Return: 1 if an answer will come, 0 if the handle is there or not needed, or an errno.
  */
 int irdma_cm_create_ah(struct irdma_cm_node *node)
 {
@@ -840,7 +841,10 @@ int irdma_cm_create_ah(struct irdma_cm_node *node)
 		return 0;
 	}
 	ret = ops->ah_create(node);
-	return ret ? ret : 1;
+	if (ret != 1)
+		return ret ? ret : 1;
+	irdma_cm_set_flag(node, IRDMA_CM_F_AH);
+	return 0;
 }
 
 /**

@@ -193,7 +193,8 @@ struct irdma_cm_stats {
  * @frame_free: give back a frame that was not sent. Any context
  *
  * @ah_create: make the address handle of the node from its quad, route and TOS; answers
- *	irdma_cm_ah_done(). Any context. NULL: frames need none (X722)
+ *	irdma_cm_ah_done(), or returns 1 if the handle is there already. Any context. NULL: frames
+ *	need none (X722)
  * @ah_destroy: destroy it, not waiting, but not before the frames that use it have left.
  *	Any context
  * @qhash_add: enter the node's quad with the ILQ as receiver; answers irdma_cm_qhash_done().
