@@ -29,6 +29,7 @@
 
 /* Longest time without progress (spec 01, 4.6), and pause between two looks when polling. */
 #define CQP_TIMEOUT_MS		5000
+#define CQP_CHECK_MS		250	/* how often to look whether the control queue is there */
 #define CQP_CREATE_TIMEOUT_MS	1000
 #define CQP_POLL_US		10
 /* PFPE_CQPTAIL shows an error without an advance: how long to wait for the advance. */
@@ -267,7 +268,7 @@ static void pump(struct irdma_cqp *cqp)
 	irdma_wr32(cqp->dev, IRDMA_REG_CQPDB, cqp->head);
 	if (cqp->mode == IRDMA_CQP_INTERRUPT)
 		queue_delayed_work(cqp->dev->hw_wq, &cqp->watchdog,
-				   msecs_to_jiffies(CQP_TIMEOUT_MS));
+				   msecs_to_jiffies(CQP_CHECK_MS));
 }
 
 static void enqueue(struct irdma_cqp *cqp, struct irdma_cqp_req *req)
@@ -399,31 +400,48 @@ static void stuck(struct irdma_cqp *cqp)
 	irdma_mark_dead(cqp->dev, "the control queue does not answer");
 }
 
+/**
+ * irdma_cqp_check() - notice a reset of the function that nobody has told of
+ * @dev: the device
+ *
+ * A reset takes the control queue away; to wait for its answers then is in vain.
+ *
+ * Context: any, without the locks of the control queue.
+ */
+void irdma_cqp_check(struct irdma_device *dev)
+{
+	if (irdma_is_dead(dev) || irdma_rd32(dev, IRDMA_REG_CCQPSTATUS) & STATUS_DONE)
+		return;
+	irdma_warn(dev, "the function was reset\n");
+	irdma_mark_reset(dev);
+}
+
 static void watchdog(struct work_struct *work)
 {
 	struct irdma_cqp *cqp = container_of(to_delayed_work(work), struct irdma_cqp, watchdog);
-	unsigned long timeout = msecs_to_jiffies(CQP_TIMEOUT_MS);
-	unsigned long deadline;
-	bool expired = false, lost_event = false;
+	bool expired = false, lost_event = false, waiting;
 
 	spin_lock_irq(&cqp->lock);
-	deadline = cqp->progress + timeout;
-	if (!list_empty(&cqp->posted)) {
-		expired = time_after_eq(jiffies, deadline);
-		if (expired && drain(cqp)) {
-			/* Polled by the watchdog from now on, which keeps the device usable. */
-			lost_event = true;
-			arm(cqp);
-			expired = false;
-			deadline = jiffies + timeout;
-		}
-		if (!expired && !list_empty(&cqp->posted))
-			queue_delayed_work(cqp->dev->hw_wq, &cqp->watchdog, deadline - jiffies);
+	waiting = !list_empty(&cqp->posted);
+	if (waiting)
+		expired = time_after_eq(jiffies, cqp->progress + msecs_to_jiffies(CQP_TIMEOUT_MS));
+	if (expired && drain(cqp)) {
+		/* Polled from now on, slowly, which keeps the device usable. */
+		arm(cqp);
+		lost_event = true;
+		expired = false;
+		waiting = !list_empty(&cqp->posted);
 	}
+	if (waiting && !expired)
+		queue_delayed_work(cqp->dev->hw_wq, &cqp->watchdog,
+				   msecs_to_jiffies(CQP_CHECK_MS));
 	spin_unlock_irq(&cqp->lock);
+
 	if (lost_event)
 		irdma_err_ratelimited(cqp->dev, "a control queue completion came without interrupt\n");
-	if (expired)
+	if (waiting)
+		irdma_cqp_check(cqp->dev);
+	if (expired && !irdma_is_dead(cqp->dev))
 		stuck(cqp);
 }
 

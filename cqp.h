@@ -229,6 +229,7 @@ int irdma_ccq_start(struct irdma_device *dev);
 void irdma_ccq_stop(struct irdma_device *dev);
 int irdma_ccq_interrupts_start(struct irdma_device *dev);
 void irdma_ccq_interrupts_stop(struct irdma_device *dev);
+void irdma_cqp_check(struct irdma_device *dev);
 void irdma_cqp_fail_all(struct irdma_device *dev);
 bool irdma_cqp_is_qp_op(const struct irdma_cqp_req *req);
 u8 irdma_cqp_op(const struct irdma_cqp_req *req);

@@ -354,6 +354,8 @@ void irdma_device_remove(struct irdma_device *dev, bool in_reset)
 
 	if (in_reset)
 		irdma_mark_reset(dev);
+	else
+		irdma_cqp_check(dev);
 	/* A failure leaves packets to a device that drops them. */
 	lan->ops->set_filter(lan, false);
 	irdma_stats_stop(dev);
