@@ -81,7 +81,7 @@
 #endif
 
 /* Newer cores watch the net device and raise the port events themselves. */
-#if defined(IRDMA_HAVE_REPORT_PORT_EVENT)
+#if defined(IRDMA_HAVE_PORT_STATE_EVENT)
 #define IRDMA_CORE_SENDS_PORT_EVENTS	true
 #else
 #define IRDMA_CORE_SENDS_PORT_EVENTS	false
