@@ -843,13 +843,13 @@ release_umem:
 	return ERR_PTR(ret);
 }
 
-static void fill_mw_cmd(struct ib_mw *ibmw, struct irdma_stag_cmd *cmd)
+static void fill_mw_cmd(const struct irdma_mw *mw, struct irdma_stag_cmd *cmd)
 {
 	memset(cmd, 0, sizeof(*cmd));
-	cmd->stag = ibmw->rkey;
-	cmd->pd = to_irdma_pd(ibmw->pd)->id;
+	cmd->stag = mw->stag;
+	cmd->pd = to_irdma_pd(mw->ibmw.pd)->id;
 	cmd->window = true;
-	cmd->mw_type1 = ibmw->type == IB_MW_TYPE_1;
+	cmd->mw_type1 = mw->ibmw.type == IB_MW_TYPE_1;
 }
 
 /**
@@ -862,19 +862,22 @@ static void fill_mw_cmd(struct ib_mw *ibmw, struct irdma_stag_cmd *cmd)
 int irdma_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
 {
 	struct irdma_device *dev = to_irdma_dev(ibmw->device);
+	struct irdma_mw *mw = container_of(ibmw, struct irdma_mw, ibmw);
 	struct irdma_stag_cmd cmd;
 	int ret;
 
 	ret = irdma_udata_none(udata);
 	if (ret)
 		return ret;
-	ret = irdma_stag_alloc(dev, &ibmw->rkey);
+	ret = irdma_stag_alloc(dev, &mw->stag);
 	if (ret)
 		return ret;
-	fill_mw_cmd(ibmw, &cmd);
+	fill_mw_cmd(mw, &cmd);
 	ret = exec_alloc_stag(dev, &cmd);
 	if (ret)
-		irdma_stag_free(dev, ibmw->rkey);
+		irdma_stag_free(dev, mw->stag);
+	else
+		ibmw->rkey = mw->stag;
 	return ret;
 }
 
@@ -887,12 +890,13 @@ int irdma_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
 int irdma_dealloc_mw(struct ib_mw *ibmw)
 {
 	struct irdma_device *dev = to_irdma_dev(ibmw->device);
+	struct irdma_mw *mw = container_of(ibmw, struct irdma_mw, ibmw);
 	struct irdma_stag_cmd cmd;
 	int ret;
 
-	fill_mw_cmd(ibmw, &cmd);
+	fill_mw_cmd(mw, &cmd);
 	ret = exec_dealloc_stag(dev, &cmd);
 	if (!ret)
-		irdma_stag_free(dev, ibmw->rkey);
+		irdma_stag_free(dev, mw->stag);
 	return ret;
 }

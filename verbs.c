@@ -370,6 +370,7 @@ const struct ib_device_ops irdma_verbs_ops = {
 	.post_recv = irdma_post_recv,
 
 	INIT_RDMA_OBJ_SIZE(ib_cq, irdma_cq, ibcq),
+	INIT_RDMA_OBJ_SIZE(ib_mw, irdma_mw, ibmw),
 	INIT_RDMA_OBJ_SIZE(ib_pd, irdma_pd, ibpd),
 	INIT_RDMA_OBJ_SIZE(ib_qp, irdma_qp, ibqp),
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, irdma_ucontext, ibucontext),

@@ -46,6 +46,16 @@ static inline struct irdma_pd *to_irdma_pd(struct ib_pd *ibpd)
 	return container_of(ibpd, struct irdma_pd, ibpd);
 }
 
+/**
+ * struct irdma_mw - a memory window
+ * @ibmw: the verbs object; must be first
+ * @stag: as allocated; users change the low byte of the rkey
+ */
+struct irdma_mw {
+	struct ib_mw ibmw;
+	u32 stag;
+};
+
 enum irdma_ureg_type {
 	IRDMA_UREG_QP	= 1,
 	IRDMA_UREG_CQ	= 2,
