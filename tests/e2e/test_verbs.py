@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Verbs without a connection: the raw fuzzer, rdma-core's own tests, leaks, sizes and costs."""
+import gzip
+import io
+import json
+import re
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from guest import apt, cache  # noqa: E402  (needs the path above)
+
+HERE = Path(__file__).resolve().parent
+REPORTS = HERE.parents[1] / "build" / "check"
+LOOPS = 10000
+COSTS = ("cq", "qp", "mr:4096", "mr:1048576", "mr:1073741824")
+ROUNDS = 5
+
+# What only other drivers' devices have, or needs a transport that iWARP is not: in the table.
+RESULT = re.compile(r"^(?P<what>.*?) \.\.\. (?P<verdict>ok|FAIL|ERROR|skipped '.*)$")
+
+
+@pytest.fixture
+def both(labs):
+    return labs.get({"A": "irdma", "B": "intree"})
+
+
+@pytest.fixture
+def ours(both):
+    return both["A"]
+
+
+def compiled(tmp_path, source):
+    out = tmp_path / Path(source).stem
+    subprocess.run(["gcc", "-O1", "-g", "-static", "-Wall", "-Wextra", "-Werror", "-o", out,
+                    HERE / source], check=True)
+    return out
+
+
+def test_uverbs_fuzz(ours, tmp_path):
+    ours.put(compiled(tmp_path, "uverbs_fuzz.c"), "/root/uverbs_fuzz", 0o755)
+    before = ours.nic.counters(objects=True)
+    r = ours.run(["/root/uverbs_fuzz"], timeout=600)
+    counts = re.search(r"^(\d+) passed, (\d+) failed$", r.out, re.M)
+    assert counts and r.rc == 0 and counts[2] == "0", \
+        f"expected no failure, got: {failures(r.out)}"
+    assert int(counts[1]) > 5000, f"expected more than 5000 checks, got {counts[1]}"
+    after = ours.nic.counters(objects=True)
+    assert after == before, f"expected the adapter's objects as before, {before}, got {after}"
+
+
+def failures(text):
+    return "; ".join([line for line in text.splitlines() if ": expected" in line][:3]) or text[-300:]
+
+
+def pyverbs_tests():
+    """A tar file of rdma-core's tests as Debian ships them, unpacked from their .gz."""
+    def build(tmp):
+        tree = apt.Suite("trixie").unpack(["python3-pyverbs"], tmp / "t", closure=False)
+        with tarfile.open(tmp / "tests.tar", "w") as tar:
+            for path in sorted((tree / "usr/share/doc/rdma-core/tests").iterdir()):
+                data = path.read_bytes()
+                name = path.name
+                if name.endswith(".gz"):
+                    data, name = gzip.decompress(data), name[:-3]
+                info = tarfile.TarInfo(f"tests/{name}")
+                info.size = len(data)
+                tar.addfile(info, io.BytesIO(data))
+        return tmp / "tests.tar"
+    return cache.entry("pyverbs-tests-trixie.tar", build, "fetching rdma-core's tests")
+
+
+def run_pyverbs(host):
+    """Run all of rdma-core's tests on a host; returns {test: verdict}."""
+    host.put(pyverbs_tests(), "/root/tests.tar")
+    dev = host.ports[0].ibdev
+    r = host.run("cd /root && tar xf tests.tar && "
+                 f"python3 tests/run_tests.py -v --dev {dev} --port 1 --gid 0 2>&1", timeout=600)
+    verdicts = {}
+    name = None
+    for line in r.out.splitlines():
+        m = re.match(r"^(test_\w+ \([\w.]+\))", line)
+        if m:
+            name = m[1]
+        m = RESULT.match(line)
+        if m and name:
+            verdicts[name] = m["verdict"]
+            name = None
+    ran = re.search(r"^Ran (\d+) tests", r.out, re.M)
+    assert ran and int(ran[1]) > 100, f"expected more than 100 tests to run, got: {r.out[-500:]}"
+    return verdicts
+
+
+def test_pyverbs(both, kernel):
+    """What passes with the in-tree driver passes with ours; the rest is listed with reasons."""
+    ours, theirs = run_pyverbs(both["A"]), run_pyverbs(both["B"])
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    rows = [f"{name}: ours {ours.get(name)}; in-tree {theirs[name]}" for name in sorted(theirs)]
+    (REPORTS / f"pyverbs-{kernel}.txt").write_text("\n".join(rows) + "\n")
+    good = [name for name, verdict in theirs.items() if verdict == "ok"]
+    assert len(good) > 20, f"expected more than 20 tests to pass in-tree, got {len(good)}"
+    worse = [f"{name}: {ours.get(name)}" for name in good if ours.get(name) != "ok"]
+    assert not worse, f"expected what passes in-tree to pass, got {worse}"
+    broken = [name for name, verdict in ours.items()
+              if verdict in ("FAIL", "ERROR") and theirs.get(name) not in ("FAIL", "ERROR")]
+    assert not broken, f"expected no failure that the in-tree driver does not have, got {broken}"
+
+
+def cost(host, kind, count):
+    """Create and destroy `count` objects: (least us of a create, of a destroy, commands each)."""
+    ops = host.nic.counters()["cqp_ops"]
+    r = host.run(["python3", "-", host.ports[0].ibdev, kind, str(count)], timeout=600,
+                 stdin=(HERE / "verbs_cost.py").read_bytes()).check()
+    ops = host.nic.counters()["cqp_ops"] - ops
+    us = json.loads(r.out.splitlines()[-1])
+    return us["create_us"], us["destroy_us"], ops / count
+
+
+def memory_kb(host):
+    """Memory of the kernel that is not a cache."""
+    host.run("sync; echo 3 > /proc/sys/vm/drop_caches")
+    text = host.run("cat /proc/meminfo").out
+    return sum(int(re.search(rf"^{key}:\s+(\d+)", text, re.M)[1])
+               for key in ("SUnreclaim", "VmallocUsed", "Percpu"))
+
+
+@pytest.mark.parametrize("kind", ["cq", "qp", "mr:4096"])
+def test_no_leak(ours, kind):
+    """10,000 objects leave nothing behind, neither on the adapter nor in the kernel."""
+    cost(ours, kind, 100)
+    objects, kb = ours.nic.counters(objects=True), memory_kb(ours)
+    cost(ours, kind, LOOPS)
+    assert ours.nic.counters(objects=True) == objects
+    grown = memory_kb(ours) - kb
+    assert grown < LOOPS // 10, f"expected less than 100 bytes an object to remain, got {grown} KiB"
+
+
+@pytest.mark.parametrize("page", ["4K", "2M"])
+def test_large_region(ours, page):
+    """4 GiB of scattered pages."""
+    cost(ours, f"mr:{4 << 30}:{page}", 1)
+
+
+def test_cost(both, kernel):
+    """Time and commands of create and destroy, against the in-tree driver in the same run."""
+    rows, worse = [], []
+    for kind in COSTS:
+        count = 5 if int(kind.partition(":")[2] or 0) >= 1 << 30 else 300
+        runs = {"A": [], "B": []}
+        for _ in range(ROUNDS):
+            for name, results in runs.items():
+                results.append(cost(both[name], kind, count))
+        ours, theirs = (tuple(map(min, zip(*runs[name]))) for name in ("A", "B"))
+        for what, mine, other in zip(("create us", "destroy us", "commands"), ours, theirs):
+            ratio = mine / other
+            rows.append(f"{kind:15} {what:10} ours {mine:10.1f} in-tree {other:10.1f} "
+                        f"ratio {ratio:.2f}")
+            # The commands are counted exactly but for those of the set-up; times have noise.
+            if ratio > 1.1:
+                worse.append(rows[-1])
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    (REPORTS / f"verbs-cost-{kernel}.txt").write_text("\n".join(rows) + "\n")
+    assert not worse, "expected at most the in-tree driver's cost, got " + "; ".join(worse)
