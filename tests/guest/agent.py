@@ -337,8 +337,11 @@ class Agent:
             raise LabError(f"{self.name}: cannot read {remote}: {r.err.strip()}")
         data = command.out_bytes
         if local:
-            with open(local, "wb") as f:
-                f.write(data)
+            try:
+                with open(local, "wb") as f:
+                    f.write(data)
+            except OSError as e:
+                raise LabError(f"cannot write {local}: {e.strerror}") from None
         return data
 
     def wait_kmsg(self, pattern, timeout=60, start=0):

@@ -83,6 +83,8 @@ class Machine:
         self._accel = accel
         listener = socket.socket(socket.AF_UNIX)
         agent_path = work / f"{name}.agent"
+        # of the guest's life before a restart
+        agent_path.unlink(missing_ok=True)
         listener.bind(str(agent_path))
         listener.listen(1)
         prefix, env = tools.qemu()
@@ -153,6 +155,8 @@ class Machine:
             if "KVM" in str(e):
                 raise LabError(f"guest {self.name} did not boot: {e}") from None
             when = f" in {timeout} s" if isinstance(e, Timeout) else ""
+            if when and self._accel == "kvm":
+                reason += "; if this host's KVM is itself emulated, use --accel tcg"
             raise type(e)(f"guest {self.name} did not boot{when}: {reason}") from None
 
     def _check_kvm(self):
@@ -161,7 +165,9 @@ class Machine:
             raise LabError("this host's KVM cannot run it; use --accel tcg")
 
     def _last_word(self):
-        return self._daemon.lines[-1] if self._daemon.lines else "nothing on its console"
+        # vfio-user has no such interrupt; QEMU says so about every adapter
+        said = [s for s in self._daemon.lines if "Could not enable error recovery" not in s]
+        return said[-1] if said else "nothing on its console"
 
     def console_lines(self):
         """Return the console output so far."""

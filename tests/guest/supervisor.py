@@ -17,6 +17,7 @@ import socket
 import struct
 import sys
 import threading
+import traceback
 from pathlib import Path
 
 from . import cache
@@ -111,6 +112,14 @@ class Supervisor:
             send_frame(sock, "x", f"lab: {e}\n".encode())
             send_frame(sock, "q", struct.pack("<i", 1))
             return
+        except (OSError, EOFError):
+            raise
+        except Exception as e:
+            traceback.print_exc()
+            send_frame(sock, "x", f"lab: {type(e).__name__}: {e} (details: {self._dir}/log)\n"
+                       .encode())
+            send_frame(sock, "q", struct.pack("<i", 1))
+            return
         if text is not None:
             send_frame(sock, "o", text.encode())
             send_frame(sock, "q", struct.pack("<i", 0))
@@ -174,9 +183,12 @@ class Supervisor:
     def _do_status(self, _sock, _request):
         out = [f"logs and captures: {self._lab.work}"]
         for host in self._lab.hosts.values():
-            state = "up" if host.machine and host.machine.running() else "ended"
+            if not host.machine or not host.machine.running():
+                out.append(f"{host.name}: ended, kernel {host.kernel}; scripts/lab restart "
+                           f"{host.name} boots it again")
+                continue
             ports = ", ".join(f"{p.netdev} {p.ibdev} {p.ip4} {p.ip6}" for p in host.ports)
-            out.append(f"{host.name}: {state}, kernel {host.machine.agent.release}, driver "
+            out.append(f"{host.name}: up, kernel {host.machine.agent.release}, driver "
                        f"{host.driver}, {ports or 'no port'}, "
                        f"{len(host.splats())} lines of kernel faults")
         return "\n".join(out) + "\n"

@@ -223,6 +223,8 @@ def test_files(host, tmp_path):
     assert host.run(["stat", "-c%a", "/tmp/dir/with space/f"]).out == "751\n"
     with pytest.raises(LabError, match="No such file"):
         host.get("/nonexistent")
+    with pytest.raises(LabError, match="cannot write /proc/none/f"):
+        host.get("/etc/hosts", "/proc/none/f")
     with pytest.raises(LabError, match="/nonexistent"):
         host.put("/nonexistent", "/tmp/x")
 
@@ -315,6 +317,11 @@ def test_lab_in_the_background(tmp_path):
         assert "A" in run_lab("wire", "--name", name, "ports").stdout
         assert_one_line_error(run_lab("fault", "--name", name, "A", "nonsense"), "nonsense")
         assert "Linux version" in run_lab("dmesg", "--name", name, "A").stdout
+        assert run_lab("run", "--name", name, "A", "--", "touch /tmp/mark").returncode == 0
+        assert run_lab("restart", "--name", name, "A").returncode == 0
+        assert run_lab("run", "--name", name, "A", "--", "test -e /tmp/mark").returncode == 1
+        run_lab("run", "--name", name, "A", "--", "echo c > /proc/sysrq-trigger; sleep 9")
+        assert "A: ended" in run_lab("status", "--name", name).stdout
         pid = (cache.root() / "run" / name / "pid").read_text()
         assert leftovers(pid)
     finally:
