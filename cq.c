@@ -19,12 +19,27 @@
 #define CQ_MAX_THRESHOLD	0x3ffff	/* slots */
 #define CQ_REQ_MIN		8	/* bytes; legacy libraries have no shadow address */
 
+/* What event of a kernel CQ the hardware owes us; each includes the one before. */
+enum cq_arm {
+	CQ_NOT_ARMED,
+	CQ_ARMED_SOLICITED,
+	CQ_ARMED_NEXT,
+};
+
 static void cq_event(struct irdma_cq_handler *handler)
 {
 	struct irdma_cq *cq = container_of(handler, struct irdma_cq, handler);
+	unsigned long flags;
+	bool wanted;
 
-	WRITE_ONCE(cq->armed, false);
-	if (cq->ibcq.comp_handler)
+	/* User space arms behind our back. */
+	wanted = !cq->mem;
+	spin_lock_irqsave(&cq->lock, flags);
+	wanted |= cq->armed;
+	cq->armed = false;
+	cq->hw_armed = CQ_NOT_ARMED;
+	spin_unlock_irqrestore(&cq->lock, flags);
+	if (wanted && cq->ibcq.comp_handler)
 		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
 }
 
@@ -52,8 +67,31 @@ static void cq_error(struct irdma_cq_handler *handler, u16 ae_code)
  */
 void irdma_cq_kick(struct irdma_cq *cq)
 {
-	if (xchg(&cq->armed, false) && cq->ibcq.comp_handler)
+	unsigned long flags;
+	bool wanted;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	wanted = cq->armed;
+	cq->armed = false;
+	spin_unlock_irqrestore(&cq->lock, flags);
+	if (wanted && cq->ibcq.comp_handler)
 		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
+}
+
+/*
+ * Arm the hardware unless it is armed already, for at least what is wanted.  The arm sequence
+ * has two bits only: a hardware that reads it after four more arms sees no change, so arming
+ * must not be repeated before the event has come.
+ */
+static void arm_hw(struct irdma_device *dev, struct irdma_cq *cq, bool solicited_only)
+{
+	enum cq_arm want = solicited_only ? CQ_ARMED_SOLICITED : CQ_ARMED_NEXT;
+
+	if (cq->hw_armed >= want)
+		return;
+	cq->hw_armed = want;
+	irdma_cq_shadow_arm(cq->shadow, solicited_only);
+	irdma_arm_cq(dev, cq->cmd.cqn);
 }
 
 static void cq_kick_work(struct work_struct *work)
@@ -413,8 +451,7 @@ int irdma_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 		return -EOPNOTSUPP;
 	spin_lock_irqsave(&cq->lock, irq_flags);
 	cq->armed = true;
-	irdma_cq_shadow_arm(cq->shadow, (flags & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED);
-	irdma_arm_cq(dev, cq->cmd.cqn);
+	arm_hw(dev, cq, (flags & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED);
 	ready = irdma_cq_ring_ready(&cq->ring);
 	flushed = irdma_qp_flushed_left(cq);
 	spin_unlock_irqrestore(&cq->lock, irq_flags);

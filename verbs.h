@@ -127,6 +127,7 @@ int irdma_mr_fast_reg(struct ib_mr *ibmr, u32 key, int access, struct irdma_sq_r
  * @flushing: struct irdma_flushq of QPs whose work requests complete in software
  * @cmd: command that describes the CQ to the hardware
  * @armed: a kernel consumer waits for an event
+ * @hw_armed: the event that the hardware will raise (kernel CQs)
  * @ring: consumer's side (kernel CQs)
  * @mem: ring and shadow area (kernel CQs)
  * @mem_dma: its bus address
@@ -145,6 +146,7 @@ struct irdma_cq {
 	struct list_head flushing;
 	struct irdma_cq_cmd cmd;
 	bool armed;
+	u8 hw_armed;
 	struct irdma_cq_ring ring;
 	void *mem;
 	dma_addr_t mem_dma;
