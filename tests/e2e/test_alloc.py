@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Memory runs out at any place of bring-up, teardown and the first verbs."""
+import re
+import shutil
+import time
+
+import pytest
+
+from conftest import TOP
+from guest import kernels
+
+WRAPPER = TOP / "tests/e2e/alloc_fail/alloc_fail.c"
+DEADLINE_S = 20
+PARAMS = "/sys/module/irdma/parameters"
+# Context, region, CQ, QP; then it waits for a peer that never comes.
+VERBS = "timeout -s KILL 1 ibv_rc_pingpong -d irdma0 -g 0 > /dev/null 2>&1; true"
+
+
+@pytest.fixture(scope="module")
+def module(kernel, tmp_path_factory):
+    """irdma.ko whose allocations fail on command."""
+    if kernel == "6.1":
+        pytest.skip("the allocators of 6.1 have other names; the driver's paths are the same")
+    source = tmp_path_factory.mktemp("source")
+    for path in TOP.iterdir():
+        if path.suffix in (".c", ".h") or path.name in ("Makefile", "Kbuild", "dkms.conf"):
+            shutil.copy2(path, source)
+    shutil.copytree(TOP / "scripts", source / "scripts")
+    shutil.copy2(WRAPPER, source)
+    names = re.findall(r"^WRAP\((\w+),", WRAPPER.read_text(), re.M)
+    wrap = " ".join(f"--wrap={name}" for name in names)
+    with open(source / "Kbuild", "a", encoding="ascii") as f:
+        f.write(f"irdma-y += alloc_fail.o\nLDFLAGS_irdma.o := {wrap}\n")
+    out = tmp_path_factory.mktemp("build")
+    return kernels.build_driver(kernel, source, out=out, quiet=True)
+
+
+@pytest.fixture(scope="module")
+def host(module_labs, module):
+    a = module_labs.get("none", hosts=1)["A"]
+    a.put_module(module, "/tmp/irdma-alloc.ko")
+    return a
+
+
+def number(host, name):
+    return int(host.run(f"cat {PARAMS}/{name}").check().out)
+
+
+def one_round(host, site, nth):
+    """Load, use and unload while one call fails; returns how many calls failed."""
+    start = time.monotonic()
+    host.run(["insmod", "/tmp/irdma-alloc.ko", f"fail_site={site}", f"fail_round={nth}"], timeout=DEADLINE_S)
+    failed = sites = 0
+    if host.run("test -d /sys/module/irdma").rc == 0:
+        if host.run("test -d /sys/class/infiniband/irdma0").rc == 0:
+            host.run(["sh", "-c", VERBS], timeout=DEADLINE_S)
+        failed, sites = number(host, "num_failed"), number(host, "num_sites")
+        host.run("rmmod irdma", timeout=DEADLINE_S).check()
+    took = time.monotonic() - start
+    assert took < DEADLINE_S, f"allocation site {site}, call {nth}: expected an end within {DEADLINE_S} s, took {took:.0f} s"
+    left = {k: v for k, v in host.nic.counters(objects=True).items() if v}
+    assert not left, f"allocation site {site}, call {nth}: expected nothing left on the adapter, got {left}"
+    return failed, sites
+
+
+def test_every_allocation_may_fail(host, request):
+    """The first call from each place that allocates; with --long the third one too."""
+    rounds = (1, 3) if request.config.getoption("--long") else (1,)
+    _, sites = one_round(host, 0, 1)
+    assert sites > 20, f"expected more than 20 places that allocate, saw {sites}"
+    hit = 0
+    for site in range(1, sites + 1):
+        for nth in rounds:
+            hit += one_round(host, site, nth)[0]
+    assert hit >= sites // 2, f"expected most of {sites} sites to fail when asked to, {hit} calls did"
+    one_round(host, 0, 1)
