@@ -361,14 +361,17 @@ struct irdma_cm_core *irdma_cm_core_of(struct ib_device *ibdev)
 }
 
 const struct ib_device_ops irdma_iwcm_ops = {
-	.iw_accept = irdma_accept,
+	/* references, with interrupts off */
+	.iw_get_qp = irdma_get_qp,
 	.iw_add_ref = irdma_qp_add_ref,
-	.iw_connect = irdma_connect,
+	.iw_rem_ref = irdma_qp_rem_ref,
+	/* passive side */
 	.iw_create_listen = irdma_create_listen,
 	.iw_destroy_listen = irdma_destroy_listen,
-	.iw_get_qp = irdma_get_qp,
+	.iw_accept = irdma_accept,
 	.iw_reject = irdma_reject,
-	.iw_rem_ref = irdma_qp_rem_ref,
+	/* active side */
+	.iw_connect = irdma_connect,
 };
 
 /* --- life --- */
