@@ -95,6 +95,10 @@ class Labs:
             self.refused[id(lab)] = len(lines)
             assert len(lines) == seen, f"expected no refusal by the adapter, got: {lines[seen]}"
 
+    def forgive(self, lab):
+        """What the adapter refused so far was provoked by the test."""
+        self.refused[id(lab)] = len(refusals(lab))
+
     def close(self):
         try:
             for lab in self.running.values():

@@ -25,9 +25,9 @@ def host(lab, labs):
         a.driver = "none"
 
 
-def mem_available_kib(host):
+def meminfo_kib(host, field="MemAvailable"):
     host.run("sync; echo 3 > /proc/sys/vm/drop_caches").check()
-    return int(re.search(r"MemAvailable:\s+(\d+)", host.run("cat /proc/meminfo").out)[1])
+    return int(re.search(rf"{field}:\s+(\d+)", host.run("cat /proc/meminfo").out)[1])
 
 
 def try_load(host, *params):
@@ -66,7 +66,9 @@ def test_device(host):
 
 
 def counter_names(host):
-    return sorted(host.run("ls /sys/class/infiniband/*/ports/1/hw_counters").check().out.split())
+    """Names without the prefixes that the in-tree driver of 6.12 has and that of 7.3 has not."""
+    names = host.run("ls /sys/class/infiniband/*/ports/1/hw_counters").check().out.split()
+    return sorted(re.sub("^(tcp|iw)", "", n) for n in names)
 
 
 def test_counters(host):
@@ -114,15 +116,17 @@ def test_load_unload_rounds(host, request):
     rounds = 100 if request.config.getoption("--long") else 10
     host.load_driver("irdma")
     host.unload_driver()
-    before = mem_available_kib(host)
+    before, slab = meminfo_kib(host), meminfo_kib(host, "Slab")
     for _ in range(rounds):
         r, log = try_load(host)
         assert r.rc == 0, f"expected insmod to succeed, got {r.err!r} {log}"
         unload(host)
         check_nothing_left(host)
     host.driver = "none"
-    lost = before - mem_available_kib(host)
-    assert lost < 2048 + 40 * rounds, f"expected no memory lost over {rounds} rounds, lost {lost} KiB"
+    # the kernel keeps some freed pages for later, more than 10 MiB now and then
+    lost, lost_slab = before - meminfo_kib(host), meminfo_kib(host, "Slab") - slab
+    assert lost < 16384, f"expected no pages lost over {rounds} rounds, lost {lost} KiB"
+    assert lost_slab < 1024, f"expected no small objects lost over {rounds} rounds, lost {lost_slab} KiB"
 
 
 def command_count(host):
@@ -149,11 +153,13 @@ def survive(host, *fault):
     assert took < limit, f"cqp {' '.join(map(str, fault))}: expected an end within {limit} s, took {took:.0f} s"
 
 
-def test_every_command_may_fail(host):
+def test_every_command_may_fail(host, lab, module_labs):
     """The n-th control command fails, for every n of bring-up and teardown."""
     _, commands = command_count(host)
     for n in range(1, commands + 1):
         survive(host, "fail", n)
+    # a CQ whose QP could not be destroyed is refused
+    module_labs.forgive(lab)
     r, log = try_load(host)
     assert r.rc == 0, f"expected a load to succeed after {commands} failed ones: {r.err} {log}"
     unload(host)
@@ -191,14 +197,14 @@ def test_one_processor(own_lab):
 
 def cost_of(host, driver):
     """What loading and unloading a driver costs."""
-    before = mem_available_kib(host)
+    before = meminfo_kib(host)
     host.fault("regs", "clear")
     base = host.nic.counters()
     start = time.monotonic()
     host.load_driver(driver)
     load_s = time.monotonic() - start
     now = host.nic.counters()
-    mem = before - mem_available_kib(host)
+    mem = before - meminfo_kib(host)
     start = time.monotonic()
     host.run("rmmod irdma").check()
     unload_s = time.monotonic() - start
