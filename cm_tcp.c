@@ -934,12 +934,16 @@ static bool irdma_cm_unacceptable(struct irdma_cm_node *node, const struct irdma
 		irdma_cm_node_closed(node);
 		return true;
 	}
+	if (seg->flags & IRDMA_TCP_RST) {
+		irdma_cm_drop(node->core, seg->rx, IRDMA_CM_DROP_RST);
+		return false;
+	}
 	if (node->state == ST(SYN_RCVD) && irdma_cm_is_syn(seg) &&
 	    seg->seq + 1 == node->rcv_nxt && node->ack_credit) {
 		/* The peer repeats its SYN: our SYN-ACK was lost. */
 		node->ack_credit--;
 		irdma_cm_send_out(node);
-	} else if (!(seg->flags & IRDMA_TCP_RST)) {
+	} else {
 		irdma_cm_challenge(node);
 		if (node->state == ST(TIME_WAIT) && seg->flags & IRDMA_TCP_FIN)
 			irdma_cm_set_deadline(node, IRDMA_CM_TIME_WAIT_MS);
