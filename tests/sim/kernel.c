@@ -8,6 +8,11 @@
 
 #include "sim.h"
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/common_interface_defs.h>
 #define SWITCH_START(save, stack, size) __sanitizer_start_switch_fiber(save, stack, size)
