@@ -13,6 +13,10 @@
 
 #include "kapi.h"
 
+#ifndef IRDMA_HAVE_CRC32_CRC32C
+#define crc32c(crc, data, len)	__crc32c_le(crc, data, len)
+#endif
+
 #ifndef IRDMA_HAVE_TIMER_DELETE
 #define timer_delete(t)		del_timer(t)
 #define timer_delete_sync(t)	del_timer_sync(t)

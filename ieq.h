@@ -6,9 +6,13 @@
 #ifndef IRDMA_IEQ_H
 #define IRDMA_IEQ_H
 
+#include <linux/types.h>
+
 struct irdma_device;
 
 int irdma_ieq_start(struct irdma_device *dev);
 void irdma_ieq_stop(struct irdma_device *dev);
+/* A QP is being destroyed: nothing of its stream is kept. Process context. */
+void irdma_ieq_forget(struct irdma_device *dev, u32 qpn);
 
 #endif

@@ -12,6 +12,7 @@
 #include <linux/types.h>
 
 #include "cm.h"
+#include "fpdu.h"
 
 struct irdma_device;
 struct irdma_ilq;
@@ -41,7 +42,8 @@ struct irdma_ilq_tx {
  * @rx: the frame, its VLAN and family
  * @src_mac: who sent it, if @has_mac
  * @has_mac: hardware told the source MAC address
- * @entry: for the user, while it keeps the buffer
+ * @seg: for the user, while it keeps the buffer
+ * @entry: private
  * @data: private: start of the buffer
  * @page: private
  * @offset: private: in @page
@@ -51,6 +53,7 @@ struct irdma_ilq_buf {
 	struct irdma_cm_rx rx;
 	u8 src_mac[ETH_ALEN];
 	bool has_mac;
+	struct irdma_fpdu_seg seg;
 	struct list_head entry;
 	u8 *data;
 	struct page *page;

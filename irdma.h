@@ -19,6 +19,7 @@ struct irdma_cqp;
 struct irdma_hmc;
 struct irdma_events;
 struct irdma_ilq;
+struct irdma_ieq;
 struct irdma_cm_core;
 struct irdma_addrs;
 struct irdma_ws;
@@ -60,7 +61,7 @@ struct irdma_limits {
  * @mr_ids: STag indexes in use
  * @ah_ids: address handles in use
  * @ilq: raw queue of connection set-up frames (ilq.c)
- * @ieq: raw queue of partial FPDUs (ilq.c)
+ * @ieq: raw queue of partial FPDUs (ieq.c)
  * @cm: connection engine (cm.c)
  * @addrs: addresses of the net device and its VLANs, ARP table, local ports (utils.c)
  * @ws: transmit scheduler (qos.c)
@@ -96,7 +97,7 @@ struct irdma_device {
 	struct ida ah_ids;
 
 	struct irdma_ilq *ilq;
-	struct irdma_ilq *ieq;
+	struct irdma_ieq *ieq;
 	struct irdma_cm_core *cm;
 	struct irdma_addrs *addrs;
 	struct irdma_ws *ws;

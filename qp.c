@@ -12,6 +12,7 @@
 #include <rdma/uverbs_ioctl.h>
 
 #include "abi.h"
+#include "ieq.h"
 #include "qp.h"
 #include "qpc.h"
 
@@ -537,6 +538,7 @@ int irdma_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	cancel_works(qp);
 	irdma_qp_forget_completions(qp);
 	hw_destroy(qp);
+	irdma_ieq_forget(dev, qp->qpn);
 	irdma_qos_leave(dev, &qp->qos);
 	irdma_qp_free_lsmm(qp);
 	kfree_rcu(qp->key, rcu);

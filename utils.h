@@ -79,7 +79,9 @@ struct irdma_hwent {
 };
 
 /**
- * struct irdma_hwent_pool - unused entries of one type, oldest first
+ * struct irdma_hwent_pool - unused entries of one type
+ * @idle: the entries, oldest first
+ * @count: their number
  */
 struct irdma_hwent_pool {
 	struct list_head idle;
@@ -99,19 +101,31 @@ struct irdma_arp_key {
 };
 
 /**
- * struct irdma_ah_key - all that an address handle consists of; no padding
+ * struct irdma_ah_key - all that an address handle consists of
+ * @src_ip: source address
+ * @dst_ip: destination address
+ * @arp_idx: ARP entry of the next hop
+ * @vlan: VLAN id or IRDMA_CM_NO_VLAN
+ * @prio: 802.1p priority of the tag
+ * @tos: type of service or traffic class
+ * @ipv4: family
+ * @loopback: the peer is this device
+ * @src_mac: source MAC address
+ * @pad: 0
+ *
+ * Compared as bytes: no padding, all of it set.
  */
 struct irdma_ah_key {
 	u32 src_ip[4];
 	u32 dst_ip[4];
 	u16 arp_idx;
-	u16 vlan;		/* id or IRDMA_CM_NO_VLAN */
+	u16 vlan;
 	u8 prio;
 	u8 tos;
 	u8 ipv4;
 	u8 loopback;
 	u8 src_mac[ETH_ALEN];
-	u8 pad[2];		/* 0 */
+	u8 pad[2];
 };
 
 struct irdma_ah;
@@ -135,6 +149,7 @@ struct irdma_ah;
  * @refresh_lock: one refresh at a time
  * @refresh_work: compares @known with what the net devices have now
  * @device_entry: in the list of devices that the notifiers serve
+ * @dev: device
  */
 struct irdma_addrs {
 	spinlock_t lock;

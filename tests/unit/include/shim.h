@@ -16,6 +16,8 @@ typedef uint8_t u8;
 typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
+typedef int32_t s32;
+typedef int64_t s64;
 
 #define U32_MAX			UINT32_MAX
 #define BIT(n)			(1UL << (n))
@@ -28,6 +30,7 @@ typedef uint64_t u64;
 
 #define min(a, b)		({ __typeof__(a) a_ = (a); __typeof__(b) b_ = (b); a_ < b_ ? a_ : b_; })
 #define max_t(t, a, b)		({ t a_ = (a); t b_ = (b); a_ > b_ ? a_ : b_; })
+#define ALIGN(x, a)		(((x) + (a) - 1) & ~((__typeof__(x))(a) - 1))
 #define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
 
 static inline u64 roundup_pow_of_two(u64 n)
