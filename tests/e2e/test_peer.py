@@ -31,8 +31,9 @@ def lab(module_labs):
 def host(lab, labs):
     """The host under attack, with a listener that survives any number of clients."""
     a = lab["A"]
+    before = traffic.adapter_entries(a)
     server = a.popen(f"rping -s -P -p {PORT} -S 100")
-    traffic.wait_listening(a, PORT, server)
+    traffic.wait_listening(a, PORT, server, before)
     yield a
     server.kill()
     server.wait(20)

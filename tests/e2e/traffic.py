@@ -12,27 +12,42 @@ from guest.errors import Timeout
 LISTEN_TIMEOUT_S = 20
 
 
-def wait_listening(host, port, server=None, timeout=LISTEN_TIMEOUT_S):
-    """Wait until an rdma_cm listener on the TCP port exists on the host.
+def adapter_entries(host):
+    """Ports and quad-hash entries that the host's RDMA driver has on the adapter."""
+    if host.driver not in ("irdma", "intree"):
+        return (0, 0)
+    c = host.nic.counters(objects=True)
+    return c["apbvt"], c["qhash"]
 
+
+def wait_listening(host, port, server=None, before=None, timeout=LISTEN_TIMEOUT_S):
+    """Wait until an rdma_cm listener on the TCP port exists on the host and on its adapter.
+
+    The kernel lists a listener a moment before the driver has been told of it, so the
+    adapter's tables must have grown since `before` (adapter_entries()), and stand still.
     server: the command that shall listen; when it ends first, what it said is the reason.
     """
     deadline = time.monotonic() + timeout
+    last = None
     while time.monotonic() < deadline:
         if server and server.poll() is not None:
             raise AssertionError(f"`{server.argv}` on {host.name}: expected it to listen, it ended with "
                                  f"{server.poll()}: {(server.err.strip() or server.out.strip())[-300:]}")
         out = host.run("rdma resource show cm_id").out
-        if re.search(rf"state LISTEN .*src-addr \S+:{port}\b", out):
+        now = adapter_entries(host)
+        if re.search(rf"state LISTEN .*src-addr \S+:{port}\b", out) and now == last and (
+                before is None or host.driver not in ("irdma", "intree") or now[1] > before[1]):
             return
+        last = now
     raise AssertionError(f"host {host.name}: expected a listener on port {port}, rdma resource shows: {out!r}")
 
 
 def pair(server, server_cmd, client, client_cmd, port, timeout=60):
     """Run server_cmd, wait for its listener, run client_cmd; both must succeed."""
+    before = adapter_entries(server)
     s = server.popen(server_cmd)
     try:
-        wait_listening(server, port, s)
+        wait_listening(server, port, s, before)
         c = client.run(client_cmd, timeout=timeout)
         assert c.rc == 0, (f"`{client_cmd}` on {client.name}: expected exit code 0, got {c.rc}: "
                            f"{(c.err.strip() or c.out.strip())[-300:]}")
@@ -102,9 +117,10 @@ def cmtime(server, client, connections=100, port=7471, timeout=120):
     """
     for host in (server, client):
         start_port_mapper(host)
+    before = adapter_entries(server)
     s = server.popen(f"cmtime -c {connections} -p {port}")
     try:
-        wait_listening(server, port, s)
+        wait_listening(server, port, s, before)
         c = client.run(f"cmtime -c {connections} -p {port} -s {server.ip4}", timeout=timeout)
     finally:
         s.kill()
