@@ -34,7 +34,7 @@ struct irdma_cqp_req {
 	u32 retval;
 	u16 major;
 	u16 minor;
-	/* private to cqp.c */
+	/* private: to cqp.c */
 	struct list_head entry;
 	struct completion completion;
 	bool finished;
@@ -97,9 +97,7 @@ enum irdma_term_act {
 	IRDMA_TERM_NOTHING	= 3,
 };
 
-/**
- * struct irdma_qp_cmd - operands of create, modify and destroy QP (spec 02, 4.5)
- */
+/* operands of create, modify and destroy QP (spec 02, 4.5) */
 struct irdma_qp_cmd {
 	u32 qpn;
 	enum irdma_qp_type type;
@@ -125,9 +123,7 @@ void irdma_cqp_prep_destroy_qp(struct irdma_device *dev, struct irdma_cqp_req *r
 void irdma_cqp_prep_suspend_qp(struct irdma_device *dev, struct irdma_cqp_req *req, u32 qpn);
 void irdma_cqp_prep_resume_qp(struct irdma_device *dev, struct irdma_cqp_req *req, u32 qpn, u16 qs_handle);
 
-/**
- * struct irdma_flush_cmd - which queues of a QP to flush, with which codes (spec 01, 4.8 op 0x22)
- */
+/* which queues of a QP to flush, with which codes (spec 01, 4.8 op 0x22) */
 struct irdma_flush_cmd {
 	u32 qpn;
 	bool sq;
@@ -139,9 +135,7 @@ struct irdma_flush_cmd {
 void irdma_cqp_prep_flush(struct irdma_device *dev, struct irdma_cqp_req *req, const struct irdma_flush_cmd *f);
 void irdma_cqp_prep_gen_ae(struct irdma_device *dev, struct irdma_cqp_req *req, u32 qpn, u16 ae_code, u8 source);
 
-/**
- * struct irdma_stag_cmd - memory region or window (spec 02, 3.4)
- */
+/* memory region or window (spec 02, 3.4) */
 struct irdma_stag_cmd {
 	u32 stag;		/* index << 8 | key */
 	u32 pd;
@@ -171,9 +165,7 @@ enum irdma_qhash_type {
 	IRDMA_QHASH_TCP_SYN		= 2,
 };
 
-/**
- * struct irdma_qhash_cmd - a quad-hash entry (spec 01, 4.8 op 0x25)
- */
+/* a quad-hash entry (spec 01, 4.8 op 0x25) */
 struct irdma_qhash_cmd {
 	enum irdma_qhash_type type;
 	u32 qpn;		/* receiver */
@@ -189,9 +181,7 @@ struct irdma_qhash_cmd {
 
 void irdma_cqp_prep_qhash(struct irdma_device *dev, struct irdma_cqp_req *req, const struct irdma_qhash_cmd *q, bool add);
 
-/**
- * struct irdma_ah_cmd - address handle (spec 02, 5.10)
- */
+/* address handle (spec 02, 5.10) */
 struct irdma_ah_cmd {
 	u32 ah;
 	u32 pd;
@@ -260,9 +250,7 @@ void irdma_cqp_prep_create_aeq(struct irdma_device *dev, struct irdma_cqp_req *r
 void irdma_cqp_prep_destroy_aeq(struct irdma_device *dev, struct irdma_cqp_req *req,
 				const struct irdma_eq_cmd *eq);
 
-/**
- * struct irdma_sd_entry - a segment descriptor as UPDATE_PE_SDS takes it (spec 02, 1.5)
- */
+/* a segment descriptor as UPDATE_PE_SDS takes it (spec 02, 1.5) */
 struct irdma_sd_entry {
 	u64 cmd;
 	u64 data;

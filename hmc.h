@@ -62,6 +62,7 @@ struct irdma_pbl {
 	u8 level;
 	u32 first;
 	u32 count;
+	/* private: to hmc.c */
 	void *priv;
 };
 

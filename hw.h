@@ -51,8 +51,8 @@ enum irdma_reg {
 	IRDMA_REG_COUNT
 };
 
-/**
- * struct irdma_hw_gen - all that differs between X722 and E810
+/*
+ * all that differs between X722 and E810
  *
  * Numbers are those of spec 01 section 7.1 and spec 02 sections 4.1 and 5.1.
  */
@@ -147,9 +147,7 @@ int irdma_cq_handler_add(struct irdma_device *dev, struct irdma_cq_handler *h);
  */
 void irdma_cq_handler_del(struct irdma_device *dev, struct irdma_cq_handler *h, u32 ceqn);
 
-/**
- * struct irdma_ae - an asynchronous event, decoded (spec 01, 5.2)
- */
+/* an asynchronous event, decoded (spec 01, 5.2) */
 struct irdma_ae {
 	u64 context;
 	u32 id;			/* QP or CQ number */

@@ -25,9 +25,7 @@ struct irdma_addrs;
 struct irdma_ws;
 struct irdma_stats;
 
-/**
- * struct irdma_limits - what the committed HMC gives us; set by hmc.c
- */
+/* what the committed HMC gives us; set by hmc.c */
 struct irdma_limits {
 	u32 qps;
 	u32 cqs;

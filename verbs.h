@@ -61,8 +61,8 @@ enum irdma_ureg_type {
 	IRDMA_UREG_CQ	= 2,
 };
 
-/**
- * struct irdma_ureg - queue memory that user space registered (spec 02, 7.3); mr.c
+/*
+ * queue memory that user space registered (spec 02, 7.3); mr.c
  * @sq_pages: 4 KiB pages of the SQ (type QP)
  * @rq_pages: 4 KiB pages of the RQ (type QP)
  * @cq_pages: 4 KiB pages of the ring (type CQ)
