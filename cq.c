@@ -375,7 +375,8 @@ int irdma_resize_cq(IRDMA_RESIZE_CQ_ARGS)
  * @ibcq: CQ, used by no QP
  * @udata: not used
  *
- * Context: process. Return: 0, or a command's error, the CQ stays then.
+ * Context: process.
+ * Return: 0, or a command's error, the CQ stays then.
  */
 int irdma_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 {
@@ -401,7 +402,8 @@ int irdma_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
  *
  * What the hardware completed comes first; only when the ring is empty are the work requests
  * of flushed queues completed, so that the order within a queue is kept.
- * Context: any. Return: completions, or -EOPNOTSUPP for a user CQ.
+ * Context: any.
+ * Return: completions, or -EOPNOTSUPP for a user CQ.
  */
 int irdma_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 {
@@ -437,7 +439,8 @@ int irdma_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
  * @ibcq: CQ
  * @flags: which completions; IB_CQ_REPORT_MISSED_EVENTS to be told of those already there
  *
- * Context: any. Return: 0, 1 if completions are there and the caller wants to know,
+ * Context: any.
+ * Return: 0, 1 if completions are there and the caller wants to know,
  * -EOPNOTSUPP for a user CQ.
  */
 int irdma_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)

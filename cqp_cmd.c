@@ -196,6 +196,9 @@ static void begin(struct irdma_cqp_req *req, enum cqp_op op)
 /**
  * irdma_cqp_op() - opcode of a prepared request
  * @req: the request
+ *
+ * Context: any.
+ * Return: one of the opcodes of spec 01, 4.7.
  */
 u8 irdma_cqp_op(const struct irdma_cqp_req *req)
 {
@@ -205,6 +208,9 @@ u8 irdma_cqp_op(const struct irdma_cqp_req *req)
 /**
  * irdma_cqp_op_name() - what a prepared request does, for messages
  * @req: the request
+ *
+ * Context: any.
+ * Return: a constant string.
  */
 const char *irdma_cqp_op_name(const struct irdma_cqp_req *req)
 {
@@ -216,6 +222,9 @@ const char *irdma_cqp_op_name(const struct irdma_cqp_req *req)
 /**
  * irdma_cqp_is_qp_op() - does a prepared request change a queue pair's state?
  * @req: the request
+ *
+ * Context: any.
+ * Return: true for every command that names a QP.
  */
 bool irdma_cqp_is_qp_op(const struct irdma_cqp_req *req)
 {

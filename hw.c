@@ -146,6 +146,9 @@ void irdma_mark_reset(struct irdma_device *dev)
 /**
  * irdma_is_dead() - has irdma_mark_dead() been called?
  * @dev: the device
+ *
+ * Context: any.
+ * Return: true once the hardware is given up.
  */
 bool irdma_is_dead(const struct irdma_device *dev)
 {

@@ -67,7 +67,8 @@ static unsigned int stag_index_bits(struct irdma_device *dev)
  *
  * The random bits keep a peer from guessing STags and from using one that has been freed
  * and given to another region (spec 02, 3.1).
- * Context: process. Return: 0, -EOVERFLOW if all are in use, -ENOMEM.
+ * Context: process.
+ * Return: 0, -EOVERFLOW if all are in use, -ENOMEM.
  */
 int irdma_stag_alloc(struct irdma_device *dev, u32 *stag)
 {
@@ -413,7 +414,8 @@ static int deregister_queue(struct irdma_device *dev, struct irdma_mr *mr)
  * @va: its first address
  *
  * The registration cannot be taken again nor deregistered until irdma_ureg_release().
- * Context: process. Return: the registration, or ERR_PTR(-ENODATA) if there is no free one
+ * Context: process.
+ * Return: the registration, or ERR_PTR(-ENODATA) if there is no free one
  * (spec 02, 7.3; a CQ's caller answers -EPROTO then).
  */
 struct irdma_ureg *irdma_ureg_claim(struct irdma_ucontext *uctx, enum irdma_ureg_type type, u64 va)
@@ -510,7 +512,8 @@ free_mr:
  *
  * The buffer stays pinned as long as the region lives,
  * because the hardware cannot fault.
- * Context: process. Return: the region or an ERR_PTR as irdma_reg_user_mr().
+ * Context: process.
+ * Return: the region or an ERR_PTR as irdma_reg_user_mr().
  */
 struct ib_mr *irdma_reg_user_mr_dmabuf(IRDMA_REG_USER_MR_DMABUF_ARGS)
 {
@@ -549,7 +552,8 @@ free_mr:
  * @access: enum ib_access_flags
  *
  * The only region of length 0, which switches the hardware's bounds check off.
- * Context: process. Return: the region, or an ERR_PTR: -EOVERFLOW, -ENOMEM or a command's error.
+ * Context: process.
+ * Return: the region, or an ERR_PTR: -EOVERFLOW, -ENOMEM or a command's error.
  */
 struct ib_mr *irdma_get_dma_mr(struct ib_pd *ibpd, int access)
 {
@@ -654,7 +658,8 @@ static int add_fr_page(struct ib_mr *ibmr, u64 addr)
  * @sg_nents: elements of @sg
  * @sg_offset: offset into the first of them, bytes; may be NULL
  *
- * Context: any. Return: elements of @sg that fit, or -EINVAL for a page size that the hardware
+ * Context: any.
+ * Return: elements of @sg that fit, or -EINVAL for a page size that the hardware
  * does not have.
  */
 int irdma_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
@@ -676,7 +681,8 @@ int irdma_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
  * @reg: receives va, len, page0, first_pble, use_pbl, stag, page_size_code and rights
  *
  * A length of 0 would switch the bounds check off, so it is refused.
- * Context: any. Return: 0, or -EINVAL: not such a region, no pages, length 0 or too long, or
+ * Context: any.
+ * Return: 0, or -EINVAL: not such a region, no pages, length 0 or too long, or
  * the key of another region.
  */
 int irdma_mr_fast_reg(struct ib_mr *ibmr, u32 key, int access, struct irdma_sq_reg *reg)
@@ -703,7 +709,8 @@ int irdma_mr_fast_reg(struct ib_mr *ibmr, u32 key, int access, struct irdma_sq_r
  * @ibmr: region
  * @udata: not used
  *
- * Context: process. Return: 0; -EBUSY: a queue uses the memory, or a command's error, the region
+ * Context: process.
+ * Return: 0; -EBUSY: a queue uses the memory, or a command's error, the region
  * stays as it was then.
  */
 int irdma_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
@@ -781,7 +788,8 @@ static int exchange_registration(struct irdma_device *dev, struct irdma_mr *mr,
  *
  * The STag stays.  A failure leaves the region as it was, except that the hardware may have
  * lost it when a command failed; it can be deregistered in any case.
- * Context: process. Return: NULL, or an ERR_PTR: -EINVAL, -EOPNOTSUPP, -ENOMEM, a command's error.
+ * Context: process.
+ * Return: NULL, or an ERR_PTR: -EINVAL, -EOPNOTSUPP, -ENOMEM, a command's error.
  */
 struct ib_mr *irdma_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 len, u64 virt,
 				  int access, struct ib_pd *ibpd, struct ib_udata *udata)
@@ -857,7 +865,8 @@ static void fill_mw_cmd(const struct irdma_mw *mw, struct irdma_stag_cmd *cmd)
  * @ibmw: window, its type and protection domain are set
  * @udata: its tail must be empty
  *
- * Context: process. Return: 0, -EOPNOTSUPP, -EOVERFLOW, -ENOMEM or a command's error.
+ * Context: process.
+ * Return: 0, -EOPNOTSUPP, -EOVERFLOW, -ENOMEM or a command's error.
  */
 int irdma_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
 {
@@ -885,7 +894,8 @@ int irdma_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
  * irdma_dealloc_mw - end a memory window
  * @ibmw: window
  *
- * Context: process. Return: 0 or a command's error, the window stays then.
+ * Context: process.
+ * Return: 0 or a command's error, the window stays then.
  */
 int irdma_dealloc_mw(struct ib_mw *ibmw)
 {

@@ -383,7 +383,8 @@ static int check_init_attr(struct irdma_device *dev, const struct ib_qp_init_att
  * @attr: what the consumer wants; the granted capabilities are returned in it
  * @udata: of user space, or NULL
  *
- * Process context.  Return: 0, -EOPNOTSUPP for anything but a plain RC QP, -EINVAL for a limit
+ * Context: process.
+ * Return: 0, -EOPNOTSUPP for anything but a plain RC QP, -EINVAL for a limit
  * exceeded, -ENODATA if user space did not register the queues, -EOVERFLOW if all numbers are
  * in use, -ENOMEM, or the failure of the command.
  */
@@ -460,7 +461,8 @@ free_queues:
  * @mask: which members of @attr are wanted; all are set
  * @init_attr: attributes of the creation
  *
- * Process context.  Return: 0.
+ * Context: process.
+ * Return: 0.
  */
 int irdma_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		   struct ib_qp_init_attr *init_attr)
@@ -582,7 +584,8 @@ void irdma_qp_free_lsmm(struct irdma_qp *qp)
  * @dev: device
  * @qpn: QP number
  *
- * Any context.  Return: the QP, to be released by irdma_qp_rem_ref(), or NULL.
+ * Context: any.
+ * Return: the QP, to be released by irdma_qp_rem_ref(), or NULL.
  */
 struct ib_qp *irdma_qp_lookup(struct irdma_device *dev, u32 qpn)
 {

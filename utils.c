@@ -648,6 +648,9 @@ void irdma_ah_put(struct irdma_ah *ah)
 /**
  * irdma_ah_index - number of an address handle in work requests
  * @ah: the handle
+ *
+ * Context: any.
+ * Return: the index that hardware knows it by.
  */
 u32 irdma_ah_index(const struct irdma_ah *ah)
 {
