@@ -153,8 +153,8 @@ static int irdma_ice_probe(struct auxiliary_device *adev, const struct auxiliary
 	err = irdma_ice_fill_lan(ice->parent, &ice->lan);
 	if (err)
 		goto free;
-	/* One for each CPU and one for asynchronous events; any number from one works. */
-	err = irdma_ice_get_vectors(ice->parent, &ice->lan, num_online_cpus() + 1);
+	/* One for each CPU; the first serves asynchronous events too.  Any number works. */
+	err = irdma_ice_get_vectors(ice->parent, &ice->lan, num_online_cpus());
 	if (err) {
 		dev_err(&ice->lan.pdev->dev, "irdma: no interrupt vectors from ice: %pe\n",
 			ERR_PTR(err));
