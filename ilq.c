@@ -706,7 +706,9 @@ static void ilq_destroy_qp(struct irdma_ilq *ilq, const struct ilq_layout *at)
 
 	cmd.remove_hash = true;
 	irdma_cqp_prep_destroy_qp(ilq->dev, &req, &cmd);
-	irdma_cqp_exec(ilq->dev, &req);
+	/* Hardware would go on writing to the buffers, which are about to be freed. */
+	if (irdma_cqp_exec(ilq->dev, &req))
+		irdma_mark_dead(ilq->dev, "a raw queue pair cannot be destroyed");
 }
 
 static void ilq_post_all(struct irdma_ilq *ilq)
