@@ -25,7 +25,7 @@ def module(kernel, tmp_path_factory):
 def run_module(host, module):
     host.put(module, "/tmp/kqp_test.ko")
     loaded = host.run(f"insmod /tmp/kqp_test.ko dev={host.ports[0].ibdev}", timeout=120)
-    log = [line for line in host.dmesg().splitlines() if "kqp:" in line]
+    log = [line for line in map(str, host.dmesg()) if "kqp:" in line]
     assert re.search(r"kqp: \d+ passed, 0 failed$", "\n".join(log)), "\n".join(log)
     loaded.check()
     host.run("rmmod kqp_test").check()
