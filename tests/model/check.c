@@ -398,8 +398,8 @@ static u32 check_arp(struct eng *e, const u64 w[8])
 	if (add && n < e->cfg.max_arp && e->arp_ok[n] &&
 	    violated(e, "MANAGE_ARP %u: entry exists", n))
 		return CQP_BAD_PARAM;
-	if (add && (!bits(w[2], 47, 0) || bit(w[2], 40)) &&
-	    violated(e, "MANAGE_ARP %u: MAC %012llx", n, (unsigned long long)bits(w[2], 47, 0)))
+	/* group addresses are allowed: the in-tree driver enters multicast neighbours */
+	if (add && !bits(w[2], 47, 0) && violated(e, "MANAGE_ARP %u: MAC address 0", n))
 		return CQP_BAD_PARAM;
 	if (add && !backed(e, ENG_OBJ_ARP, n) &&
 	    violated(e, "MANAGE_ARP %u: HMC object has no memory", n))

@@ -148,7 +148,7 @@ static int cmd_reset(void *ctx, int argc, char **argv, FILE *out)
 	struct nic *d = ctx;
 	int type = argc < 2 ? -1 : !strcmp(argv[1], "pf") ? RESET_PF : !strcmp(argv[1], "core") ?
 		RESET_CORE : !strcmp(argv[1], "global") ? RESET_GLOBAL : -1;
-	u64 ms = 100;
+	u64 ms = 1000;
 
 	if (type < 0 || argc > 3 || (argc == 3 && !parse_num(argv[2], 1, 60000, &ms)))
 		return ctl_fail(out, "usage: reset pf|core|global [MS]   (MS 1 to 60000)");
@@ -179,8 +179,8 @@ const struct ctl_cmd nic_commands[] = {
 	{ "hmc", hmc_help, hmc_command },
 	{ "critical", critical_help, critical_command },
 	{ "events", events_help, events_command },
-	{ "reset", "pf|core|global [MS] - announce a reset to the LAN driver; core and global "
-	  "resets then take MS (default 100)", cmd_reset },
+	{ "reset", "pf|core|global [MS] - announce a reset to the LAN driver; a core or global "
+	  "reset happens MS later (default 1000)", cmd_reset },
 	{ "remove", "on|off - surprise removal: reads return ones, nothing else works", cmd_remove },
 	{ "strict", "[clear] - number of violations and the last ones", cmd_strict },
 	{ "regs", "count|clear - register reads and writes", cmd_regs },

@@ -206,6 +206,8 @@ static void release_due(struct wire *w)
 	u64 now = w->delayed ? mono_ns() : 0;
 	struct frame *f;
 
+	if (w->delayed)
+		clock_gettime(CLOCK_REALTIME, &w->now);
 	while ((f = w->delayed) && f->due <= now) {
 		w->delayed = f->next;
 		port_emit(w, &w->port[f->port], f->data, f->len, false);
@@ -592,7 +594,8 @@ static const struct option long_options[] = {
 int wire_main(int argc, char **argv)
 {
 	const char *listen_path = NULL, *control_path = NULL, *log = NULL;
-	struct wire *w = zalloc(sizeof(*w));
+	static struct wire wire;
+	struct wire *w = &wire;
 	int c, stop, listener, control = -1, rc;
 	struct stat st;
 	u64 seed = 1;
@@ -645,6 +648,5 @@ int wire_main(int argc, char **argv)
 	if (control_path)
 		unlink(control_path);
 	fault_free(w->faults);
-	free(w);
 	return rc;
 }
