@@ -76,7 +76,9 @@ class Labs:
     def __init__(self, kernel, accel, name):
         self.kernel, self.accel, self.name = kernel, accel, name
         self.running = {}
+        self.used = []          # by the test that runs
         self.refused = {}
+        self.capture_filter = None      # which frames tshark judges (display filter); None: all
 
     def get(self, driver, **options):
         key = (str(driver), str(sorted(options.items())))
@@ -85,10 +87,12 @@ class Labs:
             lab = Lab(kernel=self.kernel, accel=self.accel, driver=driver, keep_logs=logs, **options)
             lab.start()
             self.running[key] = lab
+        self.used.append(self.running[key])
         return self.running[key]
 
     def check(self):
-        for lab in self.running.values():
+        """Blame a fault on the test that used the lab, or on every one if none asked for it."""
+        for lab in self.used or self.running.values():
             lab.check_splats()
             seen = self.refused.setdefault(id(lab), 0)
             lines = refusals(lab)
@@ -105,7 +109,7 @@ class Labs:
                 check_clean_unload(lab)
                 lab.check_splats()
                 for pcap in lab.pcaps():
-                    bad = check_capture(pcap)
+                    bad = check_capture(pcap, self.capture_filter)
                     assert not bad, f"tshark on {pcap.name}: expected nothing malformed, got {bad[0]}"
         finally:
             for lab in self.running.values():
@@ -123,6 +127,7 @@ def module_labs(request, kernel, accel):
 @pytest.fixture
 def labs(module_labs):
     """Labs shared by this module's tests; checked after each test."""
+    module_labs.used = []
     yield module_labs
     module_labs.check()
 

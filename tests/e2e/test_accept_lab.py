@@ -15,7 +15,8 @@ def lab(labs):
 
 @pytest.fixture
 def siw_lab(labs):
-    return labs.get({"A": "intree", "B": "siw"})
+    # one processor: see test_connect.py
+    return labs.get({"A": "intree", "B": "siw"}, cpus=1)
 
 
 def test_device_shows(lab):

@@ -9,7 +9,10 @@ PEERS = ["irdma", "intree", "siw"]
 
 @pytest.fixture(params=PEERS)
 def lab(request, labs):
-    return labs.get({"A": "irdma", "B": request.param})
+    # siw loses the wake-up of a first message that overtakes its own accept on another
+    # processor, and then takes its host down: one processor keeps them in order
+    options = {"cpus": 1} if request.param == "siw" else {}
+    return labs.get({"A": "irdma", "B": request.param}, **options)
 
 
 @pytest.fixture
