@@ -388,12 +388,57 @@ static int irdma_cm_begin_active(struct irdma_cm_node *node, struct irdma_tcp_ct
 	return ret;
 }
 
+/* What accept was told is over before ESTABLISHED: the ULP hears of it right behind that. */
+static void irdma_cm_accept_failed(struct irdma_cm_node *node)
+{
+	spin_lock_bh(&node->lock);
+	irdma_cm_set_state(node, ST(OFFLOADED));
+	irdma_cm_set_flag(node, IRDMA_CM_F_ABORTED);
+	irdma_cm_free_ah(node);
+	spin_unlock_bh(&node->lock);
+}
+
+/* An accepted request: start the QP and raise ESTABLISHED, in any case and once. */
+static void irdma_cm_event_accepted(struct irdma_cm_node *node)
+{
+	const struct irdma_cm_ops *ops = node->core->ops;
+	struct irdma_start start = { };
+	struct irdma_tcp_ctx tcp;
+	struct iw_cm_id *cm_id;
+	struct ib_qp *ibqp;
+	int ret;
+
+	spin_lock_bh(&node->lock);
+	ibqp = node->ibqp;
+	ops->qp_hold(ibqp);
+	cm_id = node->cm_id;
+	cm_id->add_ref(cm_id);
+	irdma_cm_init_tsa_conn(node, &tcp, &start);
+	start.lsmm = node->tx_data;
+	start.lsmm_len = node->tx_len;
+	node->tx_data = NULL;
+	spin_unlock_bh(&node->lock);
+
+	ret = irdma_cm_start_qp(node, ibqp, &tcp, &start);
+	irdma_free_lsmm_rsrc(&start);
+	if (ret)
+		irdma_cm_accept_failed(node);
+	else
+		irdma_cm_count(node->core, IRDMA_CM_ACCEPTS);
+	irdma_send_cm_event(node, cm_id, IW_CM_EVENT_ESTABLISHED, 0);
+	irdma_cm_established(node, ibqp);
+	if (ret)
+		irdma_cm_disconn(ibqp);
+	cm_id->rem_ref(cm_id);
+	ops->qp_put(ibqp);
+}
+
 /**
- * irdma_cm_event_connected - the peer has accepted: start the QP and tell iw_cm
- * @node: active connection in HANDOVER
+ * irdma_cm_event_connected - the peer or our ULP has accepted: start the QP and tell iw_cm
+ * @node: connection in HANDOVER
  *
- * Raises CONNECT_REPLY, with the private data and depths of the reply, or with the reason why
- * the hand-over failed.
+ * An active one raises CONNECT_REPLY, with the private data and depths of the reply, or with
+ * the reason why the hand-over failed; a passive one ESTABLISHED.
  *
  * Context: Event work, sleeps; bounded by irdma_qp_start_stream().
  */
@@ -405,6 +450,10 @@ void irdma_cm_event_connected(struct irdma_cm_node *node)
 	struct ib_qp *ibqp;
 	int ret;
 
+	if (!node->active) {
+		irdma_cm_event_accepted(node);
+		return;
+	}
 	if (irdma_cm_begin_active(node, &tcp, &start, &ibqp))
 		return;
 	ret = irdma_cm_start_qp(node, ibqp, &tcp, &start);
@@ -437,53 +486,38 @@ static int irdma_cm_claim(struct irdma_cm_node *node)
 	return 0;
 }
 
+/*
+ * Claim the request and build the reply.  The event work hands the stream over: it waits until
+ * the peer has sent its first FPDU, which the caller of accept, often the one thread that
+ * serves all connections, must not.
+ */
 static int irdma_cm_begin_passive(struct irdma_cm_node *node,
-				  const struct iw_cm_conn_param *param,
-				  struct irdma_tcp_ctx *tcp, struct irdma_start *start)
+				  const struct iw_cm_conn_param *param)
 {
-	u32 len = param->private_data_len;
+	u32 len = param->private_data_len, hdr_len;
 	u8 *lsmm;
 	int ret;
 
 	lsmm = kmalloc(IRDMA_MPA_HDR_V2 + len, GFP_KERNEL);
 	if (!lsmm)
 		return -ENOMEM;
-	start->lsmm = lsmm;
 
 	spin_lock_bh(&node->lock);
 	ret = irdma_cm_claim(node);
 	if (!ret) {
-		u32 hdr_len;
-
 		irdma_cm_negotiate_accept(node, param->ird, param->ord);
 		node->tx_len = len;
 		hdr_len = irdma_cm_build_mpa_frame(node, lsmm, IRDMA_MPA_ACCEPT);
 		if (len)
 			memcpy(lsmm + hdr_len, param->private_data, len);
-		start->lsmm_len = hdr_len + len;
-		irdma_cm_init_tsa_conn(node, tcp, start);
+		node->tx_data = lsmm;
+		node->tx_len = hdr_len + len;
+		lsmm = NULL;
+		irdma_create_event(node, IRDMA_CM_EV_CONNECTED);
 	}
 	spin_unlock_bh(&node->lock);
+	kfree(lsmm);
 	return ret;
-}
-
-static int irdma_cm_accept_on(struct irdma_cm_node *node, struct iw_cm_id *cm_id,
-			      const struct iw_cm_conn_param *param, struct ib_qp *ibqp)
-{
-	struct irdma_start start = { };
-	struct irdma_tcp_ctx tcp;
-	int ret;
-
-	ret = irdma_cm_begin_passive(node, param, &tcp, &start);
-	if (!ret)
-		ret = irdma_cm_start_qp(node, ibqp, &tcp, &start);
-	irdma_free_lsmm_rsrc(&start);
-	if (ret)
-		return ret;
-	irdma_cm_count(node->core, IRDMA_CM_ACCEPTS);
-	irdma_send_cm_event(node, cm_id, IW_CM_EVENT_ESTABLISHED, 0);
-	irdma_cm_established(node, ibqp);
-	return 0;
 }
 
 static u32 irdma_cm_max_pdata(const struct irdma_cm_node *node)
@@ -509,11 +543,9 @@ static int irdma_cm_do_accept(struct irdma_cm_node *node, struct iw_cm_id *cm_id
 		ops->qp_put(ibqp);
 		return ret;
 	}
-	ops->qp_hold(ibqp);
-	ret = irdma_cm_accept_on(node, cm_id, param, ibqp);
+	ret = irdma_cm_begin_passive(node, param);
 	if (ret)
 		irdma_cm_drop_link(node);
-	ops->qp_put(ibqp);
 	return ret;
 }
 
@@ -522,13 +554,13 @@ static int irdma_cm_do_accept(struct irdma_cm_node *node, struct iw_cm_id *cm_id
  * @cm_id: id that iw_cm made for the request; its provider_data is the request's handle
  * @param: QP number, private data, depths
  *
- * Sends the reply through the QP and waits until the QP runs, at most 12 s.  ESTABLISHED has
- * been raised when 0 is returned, and is never raised otherwise.
+ * Has the event work send the reply through the QP.  ESTABLISHED will be raised if 0 is
+ * returned, and never otherwise: when the QP runs, or when it failed to, with DISCONNECT and
+ * CLOSE behind it.
  *
  * Context: Process, sleeps.
  * Return: 0; -ECONNRESET if the connection is gone or the peer has closed it, -EINVAL for
- * parameters out of range or an unknown QP, -EBUSY if the QP has a connection, -ETIMEDOUT,
- * -ENOMEM.  After an error the connection is reset.
+ * parameters out of range or an unknown QP, -EBUSY if the QP has a connection, -ENOMEM.  After an error the connection is reset.
  */
 int irdma_accept(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
 {
