@@ -200,6 +200,17 @@ static void reflush(struct irdma_qp *qp, const struct irdma_abi_modify_qp_req *r
 		irdma_qp_flush_again(qp, req->flush_sq, req->flush_rq);
 }
 
+/* Both sides may close at once: that a connection has ended by itself is no mistake. */
+static int close_stream(struct irdma_qp *qp)
+{
+	int ret;
+
+	if (qp->iw_state != IRDMA_IW_RTS)
+		return qp->iw_state <= IRDMA_IW_CLOSING || qp->have_tcp ? 0 : -EINVAL;
+	ret = irdma_qp_start_closing(qp);
+	return ret == -EBUSY ? 0 : ret;
+}
+
 static int modify_state(struct irdma_qp *qp, enum ib_qp_state state,
 			const struct irdma_abi_modify_qp_req *req)
 {
@@ -216,9 +227,7 @@ static int modify_state(struct irdma_qp *qp, enum ib_qp_state state,
 		/* The stream comes from the connection engine, see irdma_qp_start_stream(). */
 		return qp->iw_state == IRDMA_IW_RTS ? 0 : -EINVAL;
 	case IB_QPS_SQD:
-		if (qp->iw_state == IRDMA_IW_RTS)
-			return irdma_qp_start_closing(qp);
-		return qp->iw_state <= IRDMA_IW_CLOSING ? 0 : -EINVAL;
+		return close_stream(qp);
 	case IB_QPS_SQE:
 		return start_terminate(qp);
 	case IB_QPS_ERR:
