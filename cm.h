@@ -430,6 +430,7 @@ struct irdma_cm_node {
 
 	struct irdma_cm_listener *listener;	/* counted; passive, until accepted or dead */
 	struct list_head listener_entry;	/* under the listener's lock */
+	unsigned long stage_since;	/* jiffies, under the listener's lock */
 	struct iw_cm_id *cm_id;		/* counted */
 	struct ib_qp *ibqp;		/* counted */
 
@@ -444,6 +445,14 @@ struct irdma_cm_key {
 	u16 port;
 	u16 vlan;			/* 0 for a wildcard */
 	u32 ipv4;
+};
+
+/* How far a connection of a listener has come. */
+enum irdma_cm_stage {
+	IRDMA_CM_HALF_OPEN,		/* handshake not complete */
+	IRDMA_CM_SILENT,		/* request not complete */
+	IRDMA_CM_REQUESTED,		/* the ULP decides */
+	IRDMA_CM_STAGE_COUNT
 };
 
 /*
@@ -470,7 +479,7 @@ struct irdma_cm_listener {
 	struct iw_cm_id *cm_id;		/* counted, NULL when dead */
 	unsigned int half_open;		/* nodes before their handshake is complete */
 	unsigned int undecided;		/* nodes from there on to accept or reject */
-	struct list_head nodes;
+	struct list_head nodes[IRDMA_CM_STAGE_COUNT];	/* oldest first */
 };
 
 /* --- for cm_hw.c --- */

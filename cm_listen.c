@@ -152,14 +152,73 @@ struct irdma_cm_listener *irdma_find_listener(struct irdma_cm_core *core,
 	return listener;
 }
 
+/* The stage in which a listener has no room; IRDMA_CM_STAGE_COUNT if it has. */
+static enum irdma_cm_stage irdma_cm_full_stage(const struct irdma_cm_listener *listener)
+{
+	if (listener->undecided > listener->backlog)
+		return IRDMA_CM_SILENT;
+	if (listener->half_open > max_t(u32, listener->backlog, IRDMA_CM_MIN_BACKLOG))
+		return IRDMA_CM_HALF_OPEN;
+	return IRDMA_CM_STAGE_COUNT;
+}
+
+static void irdma_cm_enter_stage(struct irdma_cm_node *node, struct irdma_cm_listener *listener,
+				 enum irdma_cm_stage stage)
+{
+	node->stage_since = jiffies;
+	list_move_tail(&node->listener_entry, &listener->nodes[stage]);
+}
+
+/* The peer that has been idle longest in a full stage, referenced; NULL if all are recent. */
+static struct irdma_cm_node *irdma_cm_idlest(struct irdma_cm_listener *listener)
+{
+	enum irdma_cm_stage stage = irdma_cm_full_stage(listener);
+	struct irdma_cm_node *node;
+
+	if (stage == IRDMA_CM_STAGE_COUNT)
+		return NULL;
+	node = list_first_entry_or_null(&listener->nodes[stage], struct irdma_cm_node,
+					listener_entry);
+	if (!node ||
+	    time_before(jiffies, node->stage_since + msecs_to_jiffies(IRDMA_CM_IDLE_MS)) ||
+	    !refcount_inc_not_zero(&node->refs))
+		return NULL;
+	return node;
+}
+
+/*
+ * Make room in a full listener (spec 03, D-48).  A peer that completed the handshake is reset;
+ * one that did not may be a forged address and is told nothing.
+ */
+static void irdma_cm_drop_idle(struct irdma_cm_listener *listener)
+{
+	struct irdma_cm_node *node;
+	bool waits;
+
+	do {
+		spin_lock_bh(&listener->lock);
+		node = irdma_cm_idlest(listener);
+		spin_unlock_bh(&listener->lock);
+		if (!node)
+			return;
+		spin_lock_bh(&node->lock);
+		waits = node->listener == listener && node->state != ST(MPAREQ_RCVD);
+		if (waits)
+			irdma_passive_open_err(node, node->state == ST(ESTABLISHED));
+		spin_unlock_bh(&node->lock);
+		irdma_cm_node_put(node);
+	} while (waits);
+}
+
 /**
  * irdma_cm_admit - may this listener take another SYN?
  * @listener: listener
  *
  * Half-open connections and requests that the ULP has not decided are limited apart, so that
- * neither silent peers nor a slow ULP can make memory grow.
+ * neither silent peers nor a slow ULP can make memory grow.  Peers that have said nothing for
+ * IRDMA_CM_IDLE_MS lose their place first, so that they cannot close the listener either.
  *
- * Context: Any, takes the listener's lock.
+ * Context: Any, takes the listener's lock and those of idle nodes.
  * Return: IRDMA_CM_DROP_COUNT if it may, else the reason to drop the SYN.
  */
 enum irdma_cm_drop irdma_cm_admit(struct irdma_cm_listener *listener)
@@ -167,11 +226,11 @@ enum irdma_cm_drop irdma_cm_admit(struct irdma_cm_listener *listener)
 	struct irdma_cm_core *core = listener->core;
 	enum irdma_cm_drop drop = IRDMA_CM_DROP_COUNT;
 
+	irdma_cm_drop_idle(listener);
 	spin_lock_bh(&listener->lock);
 	if (listener->dead)
 		drop = IRDMA_CM_DROP_NO_LISTENER;
-	else if (listener->undecided > listener->backlog ||
-		 listener->half_open > max_t(u32, listener->backlog, IRDMA_CM_MIN_BACKLOG))
+	else if (irdma_cm_full_stage(listener) != IRDMA_CM_STAGE_COUNT)
 		drop = IRDMA_CM_DROP_BACKLOG;
 	spin_unlock_bh(&listener->lock);
 	if (drop != IRDMA_CM_DROP_COUNT)
@@ -199,7 +258,7 @@ bool irdma_cm_attach(struct irdma_cm_node *node, struct irdma_cm_listener *liste
 	alive = !listener->dead;
 	if (alive) {
 		listener->half_open++;
-		list_add_tail(&node->listener_entry, &listener->nodes);
+		irdma_cm_enter_stage(node, listener, IRDMA_CM_HALF_OPEN);
 	}
 	spin_unlock_bh(&listener->lock);
 	if (!alive)
@@ -228,6 +287,24 @@ void irdma_cm_handshake_done(struct irdma_cm_node *node)
 	spin_lock_bh(&listener->lock);
 	listener->half_open--;
 	listener->undecided++;
+	irdma_cm_enter_stage(node, listener, IRDMA_CM_SILENT);
+	spin_unlock_bh(&listener->lock);
+}
+
+/**
+ * irdma_cm_request_done - the request of a passive connection is complete
+ * @node: connection; from now on it is up to the ULP
+ *
+ * Context: Any, under the node's lock.
+ */
+void irdma_cm_request_done(struct irdma_cm_node *node)
+{
+	struct irdma_cm_listener *listener = node->listener;
+
+	if (!listener)
+		return;
+	spin_lock_bh(&listener->lock);
+	irdma_cm_enter_stage(node, listener, IRDMA_CM_REQUESTED);
 	spin_unlock_bh(&listener->lock);
 }
 
@@ -478,7 +555,7 @@ struct irdma_cm_listener *irdma_make_listen_node(struct irdma_cm_core *core,
 						 struct iw_cm_id *cm_id, int backlog)
 {
 	struct irdma_cm_listener *listener;
-	int ret;
+	int ret, i;
 
 	listener = kzalloc(sizeof(*listener), GFP_KERNEL);
 	if (!listener)
@@ -494,7 +571,8 @@ struct irdma_cm_listener *irdma_make_listen_node(struct irdma_cm_core *core,
 	refcount_set(&listener->refs, 1);
 	spin_lock_init(&listener->lock);
 	INIT_LIST_HEAD(&listener->children);
-	INIT_LIST_HEAD(&listener->nodes);
+	for (i = 0; i < IRDMA_CM_STAGE_COUNT; i++)
+		INIT_LIST_HEAD(&listener->nodes[i]);
 
 	ret = rhashtable_insert_fast(&core->listeners, &listener->hash_entry,
 				     irdma_cm_listener_params);
@@ -523,13 +601,16 @@ unsigned int irdma_reset_list_prep(struct irdma_cm_listener *listener,
 {
 	struct irdma_cm_node *node;
 	unsigned int n = 0;
+	int i;
 
 	spin_lock_bh(&listener->lock);
-	list_for_each_entry(node, &listener->nodes, listener_entry) {
-		if (n == max)
-			break;
-		if (refcount_inc_not_zero(&node->refs))
-			list[n++] = node;
+	for (i = 0; i < IRDMA_CM_STAGE_COUNT; i++) {
+		list_for_each_entry(node, &listener->nodes[i], listener_entry) {
+			if (n == max)
+				break;
+			if (refcount_inc_not_zero(&node->refs))
+				list[n++] = node;
+		}
 	}
 	spin_unlock_bh(&listener->lock);
 	return n;

@@ -371,6 +371,7 @@ static void irdma_cm_request_parsed(struct irdma_cm_node *node)
 		node->peer_ord = config->max_ird;
 	}
 	irdma_cm_set_state(node, ST(MPAREQ_RCVD));
+	irdma_cm_request_done(node);
 	irdma_send_ack(node);
 	irdma_create_event(node, IRDMA_CM_EV_MPA_REQ);
 }

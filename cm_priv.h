@@ -43,6 +43,7 @@
 #define IRDMA_CM_SYN_RATE	50000
 #define IRDMA_CM_SYN_BURST	4096
 #define IRDMA_CM_MIN_BACKLOG	16		/* half-open slots of a listener, at least */
+#define IRDMA_CM_IDLE_MS	1000		/* then a peer may lose its slot to another */
 
 /* MPA (RFC 5044 section 7.1, RFC 6581 section 4) */
 #define IRDMA_MPA_HDR_V1	20
@@ -335,6 +336,7 @@ void irdma_dec_refcnt_listen(struct irdma_cm_listener *listener);
 enum irdma_cm_drop irdma_cm_admit(struct irdma_cm_listener *listener);
 bool irdma_cm_attach(struct irdma_cm_node *node, struct irdma_cm_listener *listener);
 void irdma_cm_handshake_done(struct irdma_cm_node *node);
+void irdma_cm_request_done(struct irdma_cm_node *node);
 void irdma_cm_detach(struct irdma_cm_node *node);
 unsigned int irdma_reset_list_prep(struct irdma_cm_listener *listener,
 				   struct irdma_cm_node **list, unsigned int max);

@@ -170,9 +170,16 @@ static inline void list_del_init(struct list_head *e)
 	list_del(e);
 	INIT_LIST_HEAD(e);
 }
+static inline void list_move_tail(struct list_head *e, struct list_head *h)
+{
+	list_del(e);
+	list_add_tail(e, h);
+}
 static inline bool list_empty(const struct list_head *h) { return h->next == h; }
 #define list_entry(p, type, m)	container_of(p, type, m)
 #define list_first_entry(h, type, m) list_entry((h)->next, type, m)
+#define list_first_entry_or_null(h, type, m) \
+	(list_empty(h) ? NULL : list_first_entry(h, type, m))
 #define list_for_each_entry(p, h, m) \
 	for (p = list_entry((h)->next, __typeof__(*p), m); &p->m != (h); \
 	     p = list_entry(p->m.next, __typeof__(*p), m))
