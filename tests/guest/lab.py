@@ -400,12 +400,16 @@ def remove_stale():
             shutil.rmtree(path, ignore_errors=True)
 
 
-def check_capture(path):
-    """Return tshark's complaints (malformed packets, bad iWARP CRC) about a capture."""
+def check_capture(path, only=None):
+    """Return tshark's complaints (malformed packets, bad iWARP CRC) about a capture.
+
+    only: display filter of the frames that count.
+    """
     tools.need("tshark")
+    bad = "(_ws.malformed || iwarp_mpa.crc_check == 0)"
     r = subprocess.run(["tshark", "-r", str(path), "--disable-protocol", "rpcordma",
                         "--disable-protocol", "smb_direct", "-Y",
-                        "_ws.malformed || iwarp_mpa.crc_check == 0"], capture_output=True,
+                        f"{only} && {bad}" if only else bad], capture_output=True,
                        text=True, check=False)
     if r.returncode:
         raise LabError(f"tshark cannot read {path}: {(r.stderr.strip() or '?').splitlines()[-1]}")
