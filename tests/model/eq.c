@@ -10,9 +10,6 @@
 #include <stdlib.h>
 #include "rdma_int.h"
 
-#define GLINT_CEQCTL(n)	(0x0015c000 + (n) * 4)
-#define PFINT_AEQCTL	0x0016cb00
-
 static bool ring_mapped(struct nic *d, const struct eq *q, u32 entry)
 {
 	u64 bytes = (u64)q->size * entry;
@@ -117,7 +114,7 @@ static void ceq_post(struct nic *d, u32 n, u64 ctx)
 	if (!e)
 		return;
 	__atomic_store_n((u64 *)e, (ctx & ~(1ull << 63)) | valid, __ATOMIC_RELEASE);
-	irq_cause(d, rget(d, GLINT_CEQCTL(n)));
+	irq_cause(d, rget(d, d->type->rdma->ceqctl + 4 * n));
 }
 
 static void aeq_post(struct nic *d, const struct eng_ae *ae)
@@ -144,7 +141,7 @@ static void aeq_post(struct nic *d, const struct eng_ae *ae)
 			 (u64)ae->code << 34 | (u64)(ae->id >> 18 & 1) << 46 | (u64)ae->src << 50 |
 			 (u64)ae->iw_state << 54 | (u64)ae->tcp_state << 57 |
 			 (u64)(ae->q2data & 3) << 61 | valid, __ATOMIC_RELEASE);
-	irq_cause(d, rget(d, PFINT_AEQCTL));
+	irq_cause(d, rget(d, d->type->rdma->aeqctl));
 }
 
 /* An entry of the CQ's event queue was taken. */

@@ -9,10 +9,6 @@
 #include "rdma_fault.h"
 #include "rdma_int.h"
 
-#define PFHMC_ERRORINFO	0x00520400
-#define PFHMC_ERRORDATA	0x00520500
-#define GLPE_CRITERR	0x00534000
-
 const char cqp_help[] =
 	"log|clear - count of each command | hold N [OPCODE] - hold the n-th command from now (of "
 	"that opcode) | fail N [OPCODE [CODE]] - fail it; CODE is major<<16|minor | stop-at N - answer "
@@ -140,20 +136,21 @@ int hmc_command(void *ctx, int argc, char **argv, FILE *out)
 	if (argc != 4 || strcmp(argv[1], "error") || !parse_num(argv[2], 0, UINT32_MAX, &info) ||
 	    !parse_num(argv[3], 0, UINT32_MAX, &data))
 		return ctl_fail(out, "usage: hmc %s", hmc_help);
-	rset(d, PFHMC_ERRORINFO, info);
-	rset(d, PFHMC_ERRORDATA, data);
+	rset(d, d->type->rdma->hmc_errorinfo, info);
+	rset(d, d->type->rdma->hmc_errordata, data);
 	oicr_raise(d, OICR_HMC_ERR);
 	return 0;
 }
 
 int critical_command(void *ctx, int argc, char **argv, FILE *out)
 {
+	struct nic *d = ctx;
 	u64 v;
 
 	if (argc != 2 || !parse_num(argv[1], 0, UINT32_MAX, &v))
 		return ctl_fail(out, "usage: critical %s", critical_help);
-	rset(ctx, GLPE_CRITERR, v);
-	oicr_raise(ctx, OICR_PE_CRITERR);
+	rset(d, d->type->rdma->criterr, v);
+	oicr_raise(d, OICR_PE_CRITERR);
 	return 0;
 }
 

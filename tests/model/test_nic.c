@@ -721,6 +721,7 @@ int main(int argc, char **argv)
 {
 	if (log_open("test", "/dev/null"))
 		return 1;
+	dev.type = nic_type_find("e810");
 	dev.name = "test";
 	dev.sock = dev.sock_l = -1;
 	memcpy(dev.mac, "\x02\xe8\x10\0\0\1", 6);
