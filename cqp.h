@@ -71,9 +71,12 @@ struct irdma_cq_cmd {
 	bool ceqe_mask;
 };
 
-void irdma_cqp_prep_create_cq(struct irdma_device *dev, struct irdma_cqp_req *req, const struct irdma_cq_cmd *cq);
-void irdma_cqp_prep_resize_cq(struct irdma_device *dev, struct irdma_cqp_req *req, const struct irdma_cq_cmd *cq);
-void irdma_cqp_prep_destroy_cq(struct irdma_device *dev, struct irdma_cqp_req *req, const struct irdma_cq_cmd *cq);
+void irdma_cqp_prep_create_cq(struct irdma_device *dev, struct irdma_cqp_req *req,
+			      const struct irdma_cq_cmd *cq);
+void irdma_cqp_prep_resize_cq(struct irdma_device *dev, struct irdma_cqp_req *req,
+			      const struct irdma_cq_cmd *cq);
+void irdma_cqp_prep_destroy_cq(struct irdma_device *dev, struct irdma_cqp_req *req,
+			       const struct irdma_cq_cmd *cq);
 
 /* Hardware (iWARP) states of a QP, field NEXTIWSTATE (spec 02, 4.6). */
 enum irdma_iw_state {
@@ -117,11 +120,15 @@ struct irdma_qp_cmd {
 	bool arp_valid;
 };
 
-void irdma_cqp_prep_create_qp(struct irdma_device *dev, struct irdma_cqp_req *req, const struct irdma_qp_cmd *qp);
-void irdma_cqp_prep_modify_qp(struct irdma_device *dev, struct irdma_cqp_req *req, const struct irdma_qp_cmd *qp);
-void irdma_cqp_prep_destroy_qp(struct irdma_device *dev, struct irdma_cqp_req *req, const struct irdma_qp_cmd *qp);
+void irdma_cqp_prep_create_qp(struct irdma_device *dev, struct irdma_cqp_req *req,
+			      const struct irdma_qp_cmd *qp);
+void irdma_cqp_prep_modify_qp(struct irdma_device *dev, struct irdma_cqp_req *req,
+			      const struct irdma_qp_cmd *qp);
+void irdma_cqp_prep_destroy_qp(struct irdma_device *dev, struct irdma_cqp_req *req,
+			       const struct irdma_qp_cmd *qp);
 void irdma_cqp_prep_suspend_qp(struct irdma_device *dev, struct irdma_cqp_req *req, u32 qpn);
-void irdma_cqp_prep_resume_qp(struct irdma_device *dev, struct irdma_cqp_req *req, u32 qpn, u16 qs_handle);
+void irdma_cqp_prep_resume_qp(struct irdma_device *dev, struct irdma_cqp_req *req, u32 qpn,
+			      u16 qs_handle);
 
 /* which queues of a QP to flush, with which codes (spec 01, 4.8 op 0x22) */
 struct irdma_flush_cmd {
@@ -132,8 +139,10 @@ struct irdma_flush_cmd {
 	u16 rq_minor;
 };
 
-void irdma_cqp_prep_flush(struct irdma_device *dev, struct irdma_cqp_req *req, const struct irdma_flush_cmd *f);
-void irdma_cqp_prep_gen_ae(struct irdma_device *dev, struct irdma_cqp_req *req, u32 qpn, u16 ae_code, u8 source);
+void irdma_cqp_prep_flush(struct irdma_device *dev, struct irdma_cqp_req *req,
+			  const struct irdma_flush_cmd *f);
+void irdma_cqp_prep_gen_ae(struct irdma_device *dev, struct irdma_cqp_req *req, u32 qpn,
+			   u16 ae_code, u8 source);
 
 /* memory region or window (spec 02, 3.4) */
 struct irdma_stag_cmd {
@@ -152,12 +161,16 @@ struct irdma_stag_cmd {
 	bool mw_type1;
 };
 
-void irdma_cqp_prep_alloc_stag(struct irdma_device *dev, struct irdma_cqp_req *req, const struct irdma_stag_cmd *s);
-void irdma_cqp_prep_reg_mr(struct irdma_device *dev, struct irdma_cqp_req *req, const struct irdma_stag_cmd *s);
-void irdma_cqp_prep_dealloc_stag(struct irdma_device *dev, struct irdma_cqp_req *req, const struct irdma_stag_cmd *s);
+void irdma_cqp_prep_alloc_stag(struct irdma_device *dev, struct irdma_cqp_req *req,
+			       const struct irdma_stag_cmd *s);
+void irdma_cqp_prep_reg_mr(struct irdma_device *dev, struct irdma_cqp_req *req,
+			   const struct irdma_stag_cmd *s);
+void irdma_cqp_prep_dealloc_stag(struct irdma_device *dev, struct irdma_cqp_req *req,
+				 const struct irdma_stag_cmd *s);
 
 /* MAC addresses are six bytes in wire order; IP addresses four host-order words, IPv4 in ip[0]. */
-void irdma_cqp_prep_arp(struct irdma_device *dev, struct irdma_cqp_req *req, u16 idx, const u8 *mac, bool add);
+void irdma_cqp_prep_arp(struct irdma_device *dev, struct irdma_cqp_req *req, u16 idx,
+			const u8 *mac, bool add);
 void irdma_cqp_prep_apbvt(struct irdma_device *dev, struct irdma_cqp_req *req, u16 port, bool add);
 
 enum irdma_qhash_type {
@@ -179,7 +192,8 @@ struct irdma_qhash_cmd {
 	u16 remote_port;	/* established entries only */
 };
 
-void irdma_cqp_prep_qhash(struct irdma_device *dev, struct irdma_cqp_req *req, const struct irdma_qhash_cmd *q, bool add);
+void irdma_cqp_prep_qhash(struct irdma_device *dev, struct irdma_cqp_req *req,
+			  const struct irdma_qhash_cmd *q, bool add);
 
 /* address handle (spec 02, 5.10) */
 struct irdma_ah_cmd {
@@ -198,9 +212,12 @@ struct irdma_ah_cmd {
 	u32 dst_ip[4];
 };
 
-void irdma_cqp_prep_create_ah(struct irdma_device *dev, struct irdma_cqp_req *req, const struct irdma_ah_cmd *ah);
-void irdma_cqp_prep_destroy_ah(struct irdma_device *dev, struct irdma_cqp_req *req, const struct irdma_ah_cmd *ah);
-void irdma_cqp_prep_gather_stats(struct irdma_device *dev, struct irdma_cqp_req *req, dma_addr_t buf);
+void irdma_cqp_prep_create_ah(struct irdma_device *dev, struct irdma_cqp_req *req,
+			      const struct irdma_ah_cmd *ah);
+void irdma_cqp_prep_destroy_ah(struct irdma_device *dev, struct irdma_cqp_req *req,
+			       const struct irdma_ah_cmd *ah);
+void irdma_cqp_prep_gather_stats(struct irdma_device *dev, struct irdma_cqp_req *req,
+				 dma_addr_t buf);
 
 /*
  * For bring-up and teardown (hw.c, events.c, hmc.c).

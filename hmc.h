@@ -66,7 +66,8 @@ struct irdma_pbl {
 	void *priv;
 };
 
-int irdma_pbl_alloc(struct irdma_device *dev, u32 pages, bool one_level_only, struct irdma_pbl *pbl);
+int irdma_pbl_alloc(struct irdma_device *dev, u32 pages, bool one_level_only,
+		    struct irdma_pbl *pbl);
 void irdma_pbl_free(struct irdma_device *dev, struct irdma_pbl *pbl);
 /* Write entry @i (0..count-1); bus address of a page. Any context. */
 void irdma_pbl_set(struct irdma_pbl *pbl, u32 i, dma_addr_t addr);
