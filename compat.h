@@ -84,6 +84,18 @@
 #define IRDMA_REG_USER_MR_DMABUF_DMAH	NULL
 #endif
 
+/*
+ * The kernel's own driver used to name some counters with a prefix, until the release that
+ * also gave it shared receive queues; what reads its counters shall find them here.
+ */
+#ifdef IRDMA_HAVE_IRDMA_SRQ_ABI
+#define IRDMA_TCP_COUNTER(name)		name
+#define IRDMA_IW_COUNTER(name)		name
+#else
+#define IRDMA_TCP_COUNTER(name)		"tcp" name
+#define IRDMA_IW_COUNTER(name)		"iw" name
+#endif
+
 /* Newer cores watch the net device and raise the port events themselves. */
 #if defined(IRDMA_HAVE_PORT_STATE_EVENT)
 #define IRDMA_CORE_SENDS_PORT_EVENTS	true
