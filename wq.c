@@ -329,12 +329,12 @@ static __le64 *sq_reserve(struct irdma_sq *sq, u32 quanta, u32 *idx)
 static void sq_commit(struct irdma_sq *sq, __le64 *wqe, u32 idx, const struct irdma_sq_wr *wr,
 		      u64 hdr)
 {
-	hdr |= FIELD_PREP(WQE_SIGNALED, !!(wr->flags & IRDMA_WR_SIGNALED)) |
+	hdr |= FIELD_PREP(WQE_SIGNALED, wr->flags & IRDMA_WR_SIGNALED ? 1 : 0) |
 	       FIELD_PREP(WQE_VALID, sq->polarity);
 	sq->wrs[idx] = *wr;
 	if (sq->fmt->guard_next && wr->quanta == 1 && !(idx & 1))
 		wqe[IRDMA_QUANTUM_WORDS + IRDMA_WQE_HDR] =
-			cpu_to_le64(FIELD_PREP(WQE_VALID, !sq->polarity));
+			cpu_to_le64(FIELD_PREP(WQE_VALID, sq->polarity ? 0 : 1));
 	sq_step(sq, &idx, wr->quanta);
 	/* The completion may be polled before we return, so the head moves first. */
 	smp_store_release(&sq->head, idx);
@@ -810,7 +810,7 @@ void irdma_cq_shadow_arm(__le64 *shadow, bool solicited_only)
 {
 	u64 arm = le64_to_cpu(shadow[CQ_SHADOW_ARM]);
 
-	arm = (arm & CQ_ARM_SELECT) | CQ_ARM_NEXT_SE | FIELD_PREP(CQ_ARM_NEXT, !solicited_only) |
+	arm = (arm & CQ_ARM_SELECT) | CQ_ARM_NEXT_SE | FIELD_PREP(CQ_ARM_NEXT, solicited_only ? 0 : 1) |
 	      FIELD_PREP(CQ_ARM_SEQ, (FIELD_GET(CQ_ARM_SEQ, arm) + 1) & 3);
 	WRITE_ONCE(shadow[CQ_SHADOW_ARM], cpu_to_le64(arm));
 	/* The doorbell must find the new sequence number. */
