@@ -359,6 +359,7 @@ static void init_qp(struct irdma_qp *qp, const struct ib_qp_init_attr *attr,
 	init_flushq(qp, &qp->rq_flush, false);
 	INIT_WORK(&qp->flush_work, irdma_qp_flush_work);
 	INIT_WORK(&qp->ae_work, irdma_qp_ae_work);
+	INIT_WORK(&qp->lsmm_work, irdma_qp_lsmm_work);
 	INIT_DELAYED_WORK(&qp->close_work, irdma_qp_close_work);
 	INIT_DELAYED_WORK(&qp->term_work, irdma_qp_term_work);
 	INIT_KFIFO(qp->aes);
@@ -506,6 +507,7 @@ static void cancel_works(struct irdma_qp *qp)
 	cancel_delayed_work_sync(&qp->close_work);
 	cancel_delayed_work_sync(&qp->term_work);
 	cancel_work_sync(&qp->flush_work);
+	cancel_work_sync(&qp->lsmm_work);
 }
 
 /**

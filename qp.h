@@ -132,6 +132,7 @@ struct irdma_flushq {
  * @lsmm_size: bytes of @lsmm
  * @lsmm_len: bytes that the context was told of
  * @lsmm_stag: its region, 0 if none
+ * @lsmm_work: frees it when the peer has answered
  * @cm: what the connection engine keeps here
  * @key: entry in the table of QPs
  * @unused: completed when the last reference is gone
@@ -205,6 +206,7 @@ struct irdma_qp {
 	u32 lsmm_size;
 	u32 lsmm_len;
 	u32 lsmm_stag;
+	struct work_struct lsmm_work;
 
 	struct irdma_qp_cm cm;
 	struct irdma_qp_key *key;
@@ -219,6 +221,9 @@ static inline struct irdma_qp *to_irdma_qp(struct ib_qp *ibqp)
 /* qp.c */
 void irdma_qp_put_context(struct irdma_qp *qp);
 void irdma_qp_free_lsmm(struct irdma_qp *qp);
+
+/* qp_stream.c */
+void irdma_qp_lsmm_work(struct work_struct *work);
 
 /* qp_modify.c; with the QP's mutex held */
 void irdma_qp_set_state(struct irdma_qp *qp, enum irdma_iw_state state);

@@ -251,10 +251,25 @@ int irdma_qp_start_stream(struct irdma_device *dev, struct ib_qp *ibqp,
 	mutex_lock(&qp->mutex);
 	if (ret)
 		irdma_qp_enter_error(qp);
-	else
-		irdma_qp_free_lsmm(qp);	/* the peer has answered it */
+	else if (qp->lsmm)
+		queue_work(dev->wq, &qp->lsmm_work);	/* the peer has answered it */
 	mutex_unlock(&qp->mutex);
 	return ret;
+}
+
+/**
+ * irdma_qp_lsmm_work - free the last streaming-mode message
+ * @work: in the queue pair
+ *
+ * Off the way to the establishing event, which need not wait for the command.  Process context.
+ */
+void irdma_qp_lsmm_work(struct work_struct *work)
+{
+	struct irdma_qp *qp = container_of(work, struct irdma_qp, lsmm_work);
+
+	mutex_lock(&qp->mutex);
+	irdma_qp_free_lsmm(qp);
+	mutex_unlock(&qp->mutex);
 }
 
 /**
