@@ -163,6 +163,8 @@ static void hw_send(struct sim_qp *qp, u32 seq, u8 flags, const u8 *data, u32 le
 {
 	struct irdma_cm_quad q;
 
+	if (qp->host->dead)
+		return;
 	hw_quad(qp, &q);
 	send_seg(qp->host, &q, seq, qp->rcv_nxt, flags | IRDMA_TCP_ACK, data, len);
 }
@@ -435,7 +437,10 @@ static int op_qp_start(struct irdma_cm_core *core, struct ib_qp *ibqp,
 	e->qp = qp;
 	qp->stream = true;
 	if (qp->destroying || qp->ib_state == IB_QPS_ERR || sim_one_in(qp->host->start_failures)) {
-		qp->ib_state = IB_QPS_INIT;
+		qp->ib_state = IB_QPS_RTS;
+		qp->running = true;	/* so far that hardware resets the peer */
+		qp->snd_nxt = tcp->snd_nxt;
+		qp->rcv_nxt = tcp->rcv_nxt;
 		enter_error(qp);
 		return -ECONNRESET;
 	}
@@ -444,7 +449,7 @@ static int op_qp_start(struct irdma_cm_core *core, struct ib_qp *ibqp,
 	for (;;) {
 		if (start->kind == IRDMA_START_LSMM ? qp->rx_bytes > 0 : !qp->out_len)
 			return 0;
-		if (!qp->running || qp->destroying || sim_now_ns >= limit)
+		if (!qp->running || qp->destroying || qp->host->dead || sim_now_ns >= limit)
 			break;
 		sim_sleep_ns(50000);
 	}
@@ -719,6 +724,8 @@ static void host_rx(struct sim_host *h, const struct sim_packet *p)
 	struct irdma_cm_seg seg;
 
 	h->rx_packets++;
+	if (h->dead)
+		return;
 	if (!irdma_cm_parse_frame(&rx, &seg, &why)) {
 		irdma_receive_ilq(h->core, &rx);	/* it is the engine that must cope */
 		return;

@@ -295,6 +295,7 @@ struct mix {
 	struct sim_wire wire;
 	unsigned int num, cmd_failures, tx_failures, alloc_failures, start_failures;
 	bool raw, loopback;
+	void (*trouble)(void *arg);	/* happens every 50 ms */
 	unsigned int min_connected;	/* percent of those that nobody cancels or refuses */
 };
 
@@ -311,6 +312,54 @@ static void destroy_it(void *arg)
 	sim_id_destroy(arg);
 }
 
+/* --- what else may happen while connections come and go --- */
+
+static struct sim_host *server_host;
+static struct sim_id *the_listener;
+
+static void address_comes_and_goes(void *unused)
+{
+	struct irdma_cm_laddr a = { .vlan = IRDMA_CM_NO_VLAN, .ipv4 = 1 };
+
+	(void)unused;
+	a.ip[0] = server_host->ip;
+	irdma_if_notify(server_host->core, &a, false);
+	sim_sleep_ns(sim_random() % (20 * MS));
+	irdma_if_notify(server_host->core, &a, true);
+}
+
+static void listener_comes_and_goes(void *unused)
+{
+	struct sim_id *l = the_listener;
+
+	(void)unused;
+	if (!l)
+		return;
+	the_listener = NULL;
+	sim_id_destroy(l);
+	sim_sleep_ns(sim_random() % (20 * MS));
+	l = sim_id_new(server_host, server_event, NULL);
+	listen_it(l);
+	the_listener = l;
+}
+
+static void device_dies(void *unused)
+{
+	(void)unused;
+	if (server_host->dead || !sim_one_in(4))
+		return;
+	server_host->dead = true;
+	irdma_cm_set_dead(server_host->core);
+}
+
+static void trouble(const struct mix *m)
+{
+	u64 t;
+
+	for (t = 50 * MS; m->trouble && t < m->num * MS / 4; t += 50 * MS)
+		later(t, m->trouble, NULL);
+}
+
 static void run_mix(const struct mix *m)
 {
 	struct sim_host *a = sim_host_new(0x0a000001, m->raw);
@@ -319,6 +368,8 @@ static void run_mix(const struct mix *m)
 	unsigned int wanted = 0;
 	u32 i;
 
+	server_host = b;
+	the_listener = listener;
 	sim_wire = m->wire;
 	num_conns = m->num;
 	ended = connected = refused = failed = 0;
@@ -333,6 +384,7 @@ static void run_mix(const struct mix *m)
 		make_conn(&conns[i], i, a, b, num_conns * MS / 4);
 		wanted += !conns[i].refuse && !conns[i].cancel;
 	}
+	trouble(m);
 	sim_run_for(num_conns * MS / 4 + 120 * SEC);
 	sim_alloc_failures = 0;
 	a->cmd_failures = b->cmd_failures = 0;
@@ -341,7 +393,7 @@ static void run_mix(const struct mix *m)
 	sim_run_for(140 * SEC);
 	if (sim_one_in(2))
 		sim_settle(b);
-	later(0, destroy_it, listener);
+	later(0, destroy_it, the_listener);
 	sim_settle(a);
 	sim_settle(b);
 	SIM_CHECK(!sim_ids, "%d ids are left", sim_ids);
@@ -372,6 +424,11 @@ static const struct mix mixes[] = {
 	{ "commands fail", { 0, 0, 0, 20000 }, .num = 1000, .cmd_failures = 20 },
 	{ "no buffers", { 0, 0, 0, 20000 }, .num = 1000, .tx_failures = 10, .min_connected = 80 },
 	{ "no memory", { 0, 0, 0, 20000 }, .num = 1000, .alloc_failures = 15 },
+	{ "address comes and goes", { 0, 0, 0, 20000 }, .num = 1000,
+	  .trouble = address_comes_and_goes },
+	{ "listener comes and goes", { 0, 0, 0, 20000 }, .num = 1000,
+	  .trouble = listener_comes_and_goes },
+	{ "device dies", { 0, 0, 0, 20000 }, .num = 1000, .trouble = device_dies },
 	{ "hand-over fails", { 30, 0, 0, 20000 }, .num = 1000, .start_failures = 8 },
 };
 
