@@ -55,7 +55,7 @@ static bool ring_ok(struct eng *e, bool virt, u64 base, u32 bytes)
 	return virt ? pages_ok(e, base, queue_pages(bytes), 4096) : dma_ok(e, base, bytes);
 }
 
-/* ---- QP ------------------------------------------------------------------------ */
+/* QP */
 
 static u32 check_qp_queues(struct eng *e, u32 n, const u64 *c, bool virt, bool uda)
 {
@@ -194,7 +194,7 @@ static u32 check_qp_command(struct eng *e, const u64 w[8], const char *op)
 	return CQP_BAD_PARAM;
 }
 
-/* ---- CQ -------------------------------------------------------------------------- */
+/* CQ */
 
 static u32 cq_number(struct eng *e, const u64 w[8]) { return w[3] & ((1u << e->g->cqn_bits) - 1); }
 
@@ -275,7 +275,7 @@ static u32 check_modify_cq(struct eng *e, const u64 w[8])
 	return CQP_BAD_PARAM;
 }
 
-/* ---- STags ----------------------------------------------------------------------- */
+/* STags */
 
 static u32 command_pd(struct eng *e, const u64 w[8])
 {
@@ -382,7 +382,7 @@ static u32 check_dealloc(struct eng *e, const u64 w[8])
 	return 0;
 }
 
-/* ---- ARP, address handles, quad hash --------------------------------------------------- */
+/* ARP, address handles, quad hash */
 
 static u32 check_arp(struct eng *e, const u64 w[8])
 {

@@ -163,7 +163,7 @@ void aeq_credit(struct nic *d, u32 n)
 	rdma.aeq.room += n < taken ? n : taken;
 }
 
-/* ---- delays on command ------------------------------------------------------- */
+/* delays on command */
 
 static struct late_event *late_add(u64 delay_ns)
 {

@@ -171,7 +171,7 @@ bool fault_judge(struct fault_set *s, const char *from, const char *to, const u8
 	return any;
 }
 
-/* ---- commands -------------------------------------------------------------- */
+/* commands */
 
 static bool parse_flags(const char *s, struct rule *r)
 {

@@ -80,7 +80,7 @@ extern struct rdma rdma;
 extern struct rdma_faults rdma_faults;
 const char *cqp_name(u32 opcode);
 
-/* ---- hmc.c ---- */
+/* hmc.c */
 void *hmc_ptr(struct nic *d, u64 off, u32 len);		/* NULL: not backed */
 u8  *hmc_pble(struct nic *d, u32 idx);			/* 8 bytes */
 bool hmc_backed(struct nic *d, u32 object, u32 idx);
@@ -90,7 +90,7 @@ u32  hmc_commit(struct nic *d, u8 *buf);		/* 0 or CQP error code */
 u32  hmc_update_sds(struct nic *d, const u8 *wqe);
 u32  hmc_allocated(struct nic *d);			/* command 0x2b */
 
-/* ---- eq.c ---- */
+/* eq.c */
 u32  ceq_create(struct nic *d, const u8 *wqe, bool create);
 u32  aeq_create(struct nic *d, const u8 *wqe, bool create);
 void ceq_event(void *dev, u32 n, u64 ctx);

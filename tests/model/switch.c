@@ -73,7 +73,7 @@ struct wire {
 	u8 rx[WIRE_BATCH][MAX_FRAME + 8];
 };
 
-/* ---- captures --------------------------------------------------------------- */
+/* captures */
 
 static void pcap_open(struct wire *w, struct port *p)
 {
@@ -115,7 +115,7 @@ static void pcap_flush(struct wire *w)
 	w->pcap_flushed = mono_ns();
 }
 
-/* ---- sending ----------------------------------------------------------------- */
+/* sending */
 
 static struct frame *frame_copy(const u8 *data, u32 len)
 {
@@ -266,7 +266,7 @@ static void deliver(struct wire *w, int from, int to, u8 *data, u32 len)
 	release_overtaken(w, to);
 }
 
-/* ---- switching ----------------------------------------------------------------- */
+/* switching */
 
 /* Slot of the address, or the free one where it belongs; NULL: neighbourhood is full. */
 static struct mac_entry *mac_slot(struct wire *w, const u8 *mac)
@@ -319,7 +319,7 @@ static void forward(struct wire *w, int from, u8 *data, u32 len)
 			deliver(w, from, i, data, len);
 }
 
-/* ---- ports ------------------------------------------------------------------------ */
+/* ports */
 
 static void port_control(struct port *p, const char *word)
 {
@@ -464,7 +464,7 @@ static void port_drain(struct port *p)
 	}
 }
 
-/* ---- commands --------------------------------------------------------------------- */
+/* commands */
 
 static int cmd_ports(void *ctx, int argc, char **argv, FILE *out)
 {
@@ -524,7 +524,7 @@ static const struct ctl_cmd commands[] = {
 	{ NULL, NULL, NULL }
 };
 
-/* ---- main ----------------------------------------------------------------------------- */
+/* main */
 
 static int usage(const char *why, const char *value)
 {

@@ -40,7 +40,7 @@ static const char *case_name;
 	}								\
 } while (0)
 
-/* ---- the client ----------------------------------------------------------------- */
+/* the client */
 
 struct hdr {
 	u16 id, cmd;
@@ -161,7 +161,7 @@ static void teardown(void)
 	rdma_faults = (struct rdma_faults){ .hold.opcode = -1, .fail.opcode = -1, .stop.opcode = -1 };
 }
 
-/* ---- vfio-user ---------------------------------------------------------------------- */
+/* vfio-user */
 
 static void vu_short_payloads(void)
 {
@@ -301,7 +301,7 @@ static void vu_garbage(void)
 	}
 }
 
-/* ---- admin queue ------------------------------------------------------------------------ */
+/* admin queue */
 
 enum { ATQ = 0x1000, ATQ_LEN = 8, AQ_BUF = 0x3000, F_BUF = 0x1000, F_ERR = 4, F_DD = 1 };
 
@@ -401,7 +401,7 @@ static void aq_garbage(void)
 	CHECK(aq(0x0001, 0, 0, 0, NULL) == 0, "does not work after garbage");
 }
 
-/* ---- control queue -------------------------------------------------------------------- */
+/* control queue */
 
 enum { CQP_CTX = 0x10000, CQP_RING = 0x12000, CQP_ENTRIES = 64, FPM = 0x20000, AREA = 0x40000 };
 #define HMC_AREA	(4u << 20)
@@ -645,7 +645,7 @@ static void cqp_event_queues(void)
 	CHECK(strict_count() == 1, "too many AEQ entries given back");
 }
 
-/* ---- faults --------------------------------------------------------------------------- */
+/* faults */
 
 static void fault_cqp(void)
 {
