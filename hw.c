@@ -127,6 +127,7 @@ void irdma_mark_dead(struct irdma_device *dev, const char *why)
 	irdma_err(dev, "device lost: %s%s\n", why,
 		  present ? ", asking for a reset" : ", it was removed");
 	irdma_cqp_fail_all(dev);
+	dev->lost(dev);
 	if (present)
 		queue_work(dev->hw_wq, &dev->reset_work);
 }
@@ -139,8 +140,10 @@ void irdma_mark_dead(struct irdma_device *dev, const char *why)
  */
 void irdma_mark_reset(struct irdma_device *dev)
 {
-	if (!test_and_set_bit(DEAD_BIT, &dev->dead))
-		irdma_cqp_fail_all(dev);
+	if (test_and_set_bit(DEAD_BIT, &dev->dead))
+		return;
+	irdma_cqp_fail_all(dev);
+	dev->lost(dev);
 }
 
 /**

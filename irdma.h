@@ -51,6 +51,7 @@ struct irdma_limits {
  * @events: CEQs, AEQ and their vectors (hw.c)
  * @num_comp_vectors: CEQs that verbs CQs may use
  * @qp_ae: receiver of QP events, set by verbs before irdma_hw_start()
+ * @lost: called once when the device died, in any context; set like @qp_ae
  * @qps: QP number -> struct irdma_qp_key, looked up under RCU; use irdma_qp_lookup()
  * @cq_handlers: CQ number -> struct irdma_cq_handler, looked up under RCU
  * @qp_ids: QP numbers in use
@@ -85,6 +86,7 @@ struct irdma_device {
 	struct irdma_events *events;
 	unsigned int num_comp_vectors;
 	irdma_qp_ae_fn qp_ae;
+	void (*lost)(struct irdma_device *dev);
 
 	struct xarray qps;
 	struct xarray cq_handlers;

@@ -233,6 +233,7 @@ static struct irdma_device *irdma_device_alloc(struct irdma_lan *lan,
 	dev->gen = gen;
 	dev->mtu = lan->netdev->mtu;
 	dev->qp_ae = irdma_qp_ae;
+	dev->lost = irdma_qps_lost;
 	INIT_DELAYED_WORK(&dev->speed_work, irdma_port_speed_work);
 	xa_init_flags(&dev->qps, XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->cq_handlers, XA_FLAGS_LOCK_IRQ);

@@ -115,7 +115,7 @@ struct irdma_flushq {
  * @rts_seen: AE 0x050E arrived
  * @flushed: both queues were flushed since the QP entered ERROR
  * @aes: events that @ae_work still has to handle
- * @ae_lost: @aes was full, the QP must be aborted
+ * @ae_lost: @aes was full, or the device is dead: the QP must be aborted
  * @ae_work: handles @aes
  * @close_work: gives up waiting for the end of the connection
  * @term_work: gives up waiting for the end of a terminate

@@ -255,6 +255,35 @@ static bool handle_ae(struct irdma_qp *qp, const struct irdma_ae *ae)
 }
 
 /**
+ * irdma_qps_lost - the device is dead: end all connections
+ * @dev: device
+ *
+ * Each QP goes to ERROR without the help of the hardware, which flushes it, ends its
+ * connection and tells its consumer.  Any context.
+ */
+void irdma_qps_lost(struct irdma_device *dev)
+{
+	struct irdma_qp_key *key;
+	unsigned long qpn, flags;
+	struct irdma_qp *qp;
+
+	rcu_read_lock();
+	xa_for_each(&dev->qps, qpn, key) {
+		if (!refcount_inc_not_zero(&key->refs))
+			continue;
+		qp = key->qp;
+		spin_lock_irqsave(&qp->lock, flags);
+		qp->ae_lost = true;
+		if (!qp->destroying)
+			queue_work(dev->wq, &qp->ae_work);
+		spin_unlock_irqrestore(&qp->lock, flags);
+		wake_up_all(&qp->rts_wait);
+		irdma_qp_rem_ref(&qp->ibqp);
+	}
+	rcu_read_unlock();
+}
+
+/**
  * irdma_qp_ae_work - handle the events of a QP
  * @work: ae_work of a QP
  */
@@ -273,8 +302,10 @@ void irdma_qp_ae_work(struct work_struct *work)
 		if (more && !qp->destroying)
 			fatal |= handle_ae(qp, &ae);
 	} while (more);
-	if (lost && !qp->destroying)
+	if (lost && !qp->destroying && qp->iw_state != IRDMA_IW_ERROR) {
 		irdma_qp_enter_error(qp);
+		fatal = true;
+	}
 	mutex_unlock(&qp->mutex);
 	if (fatal)
 		irdma_qp_terminate_event(&qp->ibqp);

@@ -222,6 +222,8 @@ int irdma_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 
 /* qp.c: the handler of QP events, for irdma_device.qp_ae. */
 void irdma_qp_ae(struct irdma_device *dev, const struct irdma_ae *ae);
+/* qp_ae.c: ends all connections, for irdma_device.lost. */
+void irdma_qps_lost(struct irdma_device *dev);
 
 /* qp.c, called by the connection engine's glue (cm_hw.c). All may sleep unless said. */
 
