@@ -21,9 +21,6 @@ LOOPS = 10000
 COSTS = ("cq", "qp", "mr:4096", "mr:1048576", "mr:1073741824")
 ROUNDS = 5
 
-# What only other drivers' devices have, or needs a transport that iWARP is not: in the table.
-RESULT = re.compile(r"^(?P<what>.*?) \.\.\. (?P<verdict>ok|FAIL|ERROR|skipped '.*)$")
-
 
 @pytest.fixture
 def both(labs):
@@ -42,15 +39,21 @@ def compiled(tmp_path, source):
     return out
 
 
+def objects(host):
+    """The adapter's objects; the pool of page lists may grow, it shrinks at unload."""
+    found = host.nic.counters(objects=True)
+    return {k: v for k, v in found.items() if k not in ("hmc_pages", "sd")}
+
+
 def test_uverbs_fuzz(ours, tmp_path):
     ours.put(compiled(tmp_path, "uverbs_fuzz.c"), "/root/uverbs_fuzz", 0o755)
-    before = ours.nic.counters(objects=True)
+    before = objects(ours)
     r = ours.run(["/root/uverbs_fuzz"], timeout=600)
     counts = re.search(r"^(\d+) passed, (\d+) failed$", r.out, re.M)
     assert counts and r.rc == 0 and counts[2] == "0", \
         f"expected no failure, got: {failures(r.out)}"
     assert int(counts[1]) > 5000, f"expected more than 5000 checks, got {counts[1]}"
-    after = ours.nic.counters(objects=True)
+    after = objects(ours)
     assert after == before, f"expected the adapter's objects as before, {before}, got {after}"
 
 
@@ -75,24 +78,36 @@ def pyverbs_tests():
     return cache.entry("pyverbs-tests-trixie.tar", build, "fetching rdma-core's tests")
 
 
+# run_tests.py of the package does the same, but its report cannot be read reliably: tests fork.
+RUN_PYVERBS = """
+import json, sys, unittest
+from importlib.machinery import SourceFileLoader
+sys.path[:0] = ["/root/tests", "/root"]
+from args_parser import parser
+class Result(unittest.TextTestResult):
+    seen = {}
+    def note(self, test, verdict):
+        self.seen.setdefault(test.id(), verdict)
+    def addSuccess(self, test): super().addSuccess(test); self.note(test, "ok")
+    def addSkip(self, test, why): super().addSkip(test, why); self.note(test, "skipped: " + why)
+    def addFailure(self, test, err): super().addFailure(test, err); self.note(test, f"failed: {err[1]}")
+    def addError(self, test, err): super().addError(test, err); self.note(test, f"error: {err[1]}")
+tests = SourceFileLoader("tests", "/root/tests/__init__.py").load_module()
+parser.parse_args()
+unittest.main(module=tests, testRunner=unittest.TextTestRunner(resultclass=Result), exit=False)
+json.dump(Result.seen, open("/root/verdicts.json", "w"))
+"""
+
+
 def run_pyverbs(host):
     """Run all of rdma-core's tests on a host; returns {test: verdict}."""
     host.put(pyverbs_tests(), "/root/tests.tar")
-    dev = host.ports[0].ibdev
-    r = host.run("cd /root && tar xf tests.tar && "
-                 f"python3 tests/run_tests.py -v --dev {dev} --port 1 --gid 0 2>&1", timeout=600)
-    verdicts = {}
-    name = None
-    for line in r.out.splitlines():
-        m = re.match(r"^(test_\w+ \([\w.]+\))", line)
-        if m:
-            name = m[1]
-        m = RESULT.match(line)
-        if m and name:
-            verdicts[name] = m["verdict"]
-            name = None
-    ran = re.search(r"^Ran (\d+) tests", r.out, re.M)
-    assert ran and int(ran[1]) > 100, f"expected more than 100 tests to run, got: {r.out[-500:]}"
+    host.run("cd /root && tar xf tests.tar").check()
+    r = host.run(["python3", "-", "--dev", host.ports[0].ibdev, "--port", "1", "--gid", "0"],
+                 timeout=900, stdin=RUN_PYVERBS.encode())
+    assert not r.rc, f"expected rdma-core's tests to run to the end, got: {r.err[-500:]}"
+    verdicts = json.loads(host.get("/root/verdicts.json"))
+    assert len(verdicts) > 100, f"expected more than 100 tests, got {len(verdicts)}"
     return verdicts
 
 
@@ -106,8 +121,11 @@ def test_pyverbs(both, kernel):
     assert len(good) > 20, f"expected more than 20 tests to pass in-tree, got {len(good)}"
     worse = [f"{name}: {ours.get(name)}" for name in good if ours.get(name) != "ok"]
     assert not worse, f"expected what passes in-tree to pass, got {worse}"
-    broken = [name for name, verdict in ours.items()
-              if verdict in ("FAIL", "ERROR") and theirs.get(name) not in ("FAIL", "ERROR")]
+    # Windows we have where the newer in-tree driver has none, but iWARP QPs connect by rdma_cm.
+    inherent = "Failed to modify QP state to RTS"
+    broken = [f"{name}: {verdict}" for name, verdict in ours.items()
+              if not verdict.startswith(("ok", "skipped")) and inherent not in verdict and
+              theirs.get(name, "ok").startswith(("ok", "skipped"))]
     assert not broken, f"expected no failure that the in-tree driver does not have, got {broken}"
 
 
@@ -133,9 +151,9 @@ def memory_kb(host):
 def test_no_leak(ours, kind):
     """10,000 objects leave nothing behind, neither on the adapter nor in the kernel."""
     cost(ours, kind, 100)
-    objects, kb = ours.nic.counters(objects=True), memory_kb(ours)
+    before, kb = objects(ours), memory_kb(ours)
     cost(ours, kind, LOOPS)
-    assert ours.nic.counters(objects=True) == objects
+    assert objects(ours) == before
     grown = memory_kb(ours) - kb
     assert grown < LOOPS // 10, f"expected less than 100 bytes an object to remain, got {grown} KiB"
 
