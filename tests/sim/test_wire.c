@@ -553,6 +553,21 @@ static void test_reordered_segments(void)
 	test_bytewise(true);
 }
 
+static void test_overlapping_segments(void)
+{
+	u8 p[600];
+	u32 n = normal_request(p);
+
+	begin(true);
+	handshake();
+	peer(PEER_ISS + 1, our_iss + 1, A, p, 10);
+	peer(PEER_ISS + 6, our_iss + 1, A, p + 5, 12);
+	peer(PEER_ISS + 1, our_iss + 1, A, p, n);
+	SIM_CHECK(requests == 1 && event.private_data_len == 3 && !memcmp(event_pdata, "\1\2\3", 3),
+		  "%u requests with %u bytes", requests, event.private_data_len);
+	end();
+}
+
 static void test_request_with_handshake_ack(void)
 {
 	u8 p[600];
@@ -618,6 +633,7 @@ static void test_simultaneous_close(void)
 	fin = our_iss + 1 + 26;
 	peer(nxt, our_iss + 1, F | A, NULL, 0);	/* does not acknowledge ours: CLOSING */
 	expect(A, fin + 1, nxt + 1);
+	SIM_CHECK(!atomic_read(&host->core->time_wait), "TIME_WAIT before our FIN was acknowledged");
 	sim_run_for(1100 * MS);
 	expect(F | A, our_iss + 1, nxt + 1);
 	peer(nxt + 1, fin + 1, A, NULL, 0);
@@ -710,6 +726,34 @@ static void test_bytes_after_request(void)
 	p[n] = 'F';
 	peer(PEER_ISS + 1, our_iss + 1, A, p, n + 1);
 	SIM_CHECK(!requests, "accepted");
+	expect(R | A, our_iss + 1, 0);
+	end();
+}
+
+static void test_byte_after_split_request(void)
+{
+	u8 p[600];
+	u32 n = normal_request(p);
+
+	begin(true);
+	handshake();
+	p[n] = 'F';
+	peer(PEER_ISS + 1, our_iss + 1, A, p, 5);
+	peer(PEER_ISS + 6, our_iss + 1, A, p + 5, n + 1 - 5);
+	SIM_CHECK(!requests, "accepted");
+	expect(R | A, our_iss + 1, 0);
+	end();
+}
+
+static void test_length_too_large(void)
+{
+	u8 p[600];
+
+	begin(true);
+	handshake();
+	mpa(p, false, 0x40, 1, 0, 0, 0);
+	irdma_cm_put16(p + 18, 513);
+	peer(PEER_ISS + 1, our_iss + 1, A, p, 20);	/* refused before the data comes */
 	expect(R | A, our_iss + 1, 0);
 	end();
 }
@@ -904,7 +948,8 @@ static const struct { const char *name; void (*fn)(void); } tests[] = {
 	T(half_open_flood), T(address_goes), T(listener_goes), T(lost_request), T(syn_options),
 	T(syn_retransmission), T(one_byte_segments), T(reordered_segments),
 	T(request_with_handshake_ack), T(bad_ack_in_syn_rcvd), T(reject_and_close),
-	T(simultaneous_close), T(mpa_requests), T(bytes_after_request), T(refused_port),
+	T(simultaneous_close), T(mpa_requests), T(bytes_after_request),
+	T(byte_after_split_request), T(length_too_large), T(overlapping_segments), T(refused_port),
 	T(wrong_syn_ack), T(silent_server), T(silent_mpa_server), T(connect_cancelled),
 	T(fall_back_rst), T(fall_back_fin), T(mpa_replies), T(rejected_peer_vanishes),
 	T(simultaneous_open), T(self_connect),
