@@ -24,8 +24,8 @@
 #include "utils.h"
 
 #define IEQ_SQ_ENTRIES		64
-#define IEQ_RQ_ENTRIES		256
-#define IEQ_SPARE_BUFS		256	/* may be kept by streams in all */
+#define IEQ_RQ_ENTRIES		128
+#define IEQ_SPARE_BUFS		128	/* may be kept by streams in all */
 #define IEQ_STREAM_BUFS		64	/* may be kept by one stream */
 /* 40 bytes of L3 area and 20 of TCP header in front of what remains of the MTU without them. */
 #define IEQ_OVERHEAD		20

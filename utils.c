@@ -4,8 +4,7 @@
  * handles (spec 01, 4.8 ops 0x0F, 0x1C, 0x23; spec 03, 4.11 and 6.4).
  *
  * Called by cm_hw.c and addr.c in any context; only irdma_port_get() without a waiter sleeps.
- * &irdma_addrs.lock guards the tables.  Commands are submitted after it is released, because
- * a command to a dead device is answered within the submitting call.
+ * &irdma_addrs.lock guards the tables, and commands are submitted under it.
  *
  * A command is in flight for an entry at most once; whatever changes meanwhile is done when
  * it completes.  Entries without users stay in hardware for the next user, so that a
@@ -33,6 +32,7 @@ struct irdma_arp {
 	struct irdma_arp_key key;
 	u16 idx;
 	u8 mac[ETH_ALEN];
+	struct irdma_cqp_req clear_req;
 };
 
 struct irdma_ah {
@@ -113,13 +113,18 @@ static void hwent_init(struct irdma_hwent *ent, struct irdma_device *dev,
 }
 
 /*
- * Find out what has to be done for an entry; lock held.  True: submit ent->req after
- * releasing the lock.  The entry may be gone when this returns false.
+ * Give the command that brings hardware after what the users want; lock held.  Commands are
+ * submitted under the lock so that they reach hardware in the order of the table's changes: an
+ * address handle after the ARP entry it refers to.  An entry without users may be gone when
+ * this returns.
  */
-static bool hwent_next(struct irdma_hwent *ent)
+static void hwent_next(struct irdma_hwent *ent)
 {
+	struct irdma_addrs *addrs = ent->dev->addrs;
+	struct task_struct *outer = addrs->submitter;
+
 	if (ent->busy)
-		return false;
+		return;
 	if (ent->wanted && (!ent->present || ent->dirty)) {
 		ent->adding = true;
 	} else if (!ent->wanted && ent->present) {
@@ -127,20 +132,36 @@ static bool hwent_next(struct irdma_hwent *ent)
 	} else {
 		if (!ent->wanted && !atomic_read(&ent->users))
 			ent->type->release(ent);
-		return false;
+		return;
 	}
 	ent->busy = true;
+	WRITE_ONCE(addrs->submitter, current);
+	if (ent->dirty && ent->present && ent->adding)
+		ent->type->clear(ent);
 	ent->dirty = false;
 	memset(&ent->req, 0, sizeof(ent->req));
 	ent->type->prep(ent, ent->adding);
-	return true;
-}
-
-static void hwent_submit(struct irdma_hwent *ent)
-{
 	irdma_cqp_submit(ent->dev, &ent->req, hwent_done);
+	WRITE_ONCE(addrs->submitter, outer);
 }
 
+/* Note how a command ended; lock held. Who waited for it is moved to @waiters. */
+static void hwent_finish(struct irdma_hwent *ent, int status, struct list_head *waiters)
+{
+	ent->busy = false;
+	ent->present = ent->adding && !status;
+	if (ent->adding) {
+		if (status)
+			ent->wanted = false;
+		list_splice_tail_init(&ent->waiters, waiters);
+	}
+	hwent_next(ent);
+}
+
+/*
+ * A dead device answers within irdma_cqp_submit(), where this thread holds the lock and
+ * whatever its caller holds: then the waiters are told by the work item.
+ */
 static void hwent_done(struct irdma_device *dev, struct irdma_cqp_req *req)
 {
 	struct irdma_hwent *ent = container_of(req, struct irdma_hwent, req);
@@ -149,20 +170,18 @@ static void hwent_done(struct irdma_device *dev, struct irdma_cqp_req *req)
 	int status = req->status;
 	LIST_HEAD(waiters);
 	unsigned long flags;
-	bool submit;
 
-	spin_lock_irqsave(&addrs->lock, flags);
-	ent->busy = false;
-	ent->present = ent->adding && !status;
-	if (ent->adding) {
-		if (status)
-			ent->wanted = false;
-		list_splice_init(&ent->waiters, &waiters);
+	if (READ_ONCE(addrs->submitter) == current) {
+		hwent_finish(ent, status, &waiters);
+		list_for_each_entry(waiter, &waiters, entry)
+			waiter->err = status;
+		list_splice_tail(&waiters, &addrs->answers);
+		queue_work(dev->wq, &addrs->answer_work);
+		return;
 	}
-	submit = hwent_next(ent);
+	spin_lock_irqsave(&addrs->lock, flags);
+	hwent_finish(ent, status, &waiters);
 	spin_unlock_irqrestore(&addrs->lock, flags);
-	if (submit)
-		hwent_submit(ent);
 	list_for_each_entry_safe(waiter, next, &waiters, entry)
 		irdma_answer(dev, waiter, status);
 }
@@ -177,18 +196,18 @@ static void hwent_get(struct irdma_hwent *ent)
 	ent->wanted = true;
 }
 
-/* The oldest unused entry has to go; lock held. Returns it if its command must be submitted. */
-static struct irdma_hwent *hwent_evict(struct irdma_hwent_pool *pool)
+/* The oldest unused entry, if there is one, has to go; lock held. */
+static void hwent_evict(struct irdma_hwent_pool *pool)
 {
 	struct irdma_hwent *ent;
 
 	ent = list_first_entry_or_null(&pool->idle, struct irdma_hwent, idle);
 	if (!ent)
-		return NULL;
+		return;
 	list_del_init(&ent->idle);
 	pool->count--;
 	ent->wanted = false;
-	return hwent_next(ent) ? ent : NULL;
+	hwent_next(ent);
 }
 
 /* One user less. Any context. */
@@ -196,7 +215,6 @@ static void hwent_put(struct irdma_hwent *ent)
 {
 	struct irdma_addrs *addrs = ent->dev->addrs;
 	struct irdma_hwent_pool *pool = ent->pool;
-	struct irdma_hwent *victim = NULL;
 	unsigned long flags;
 
 	if (!atomic_dec_and_lock_irqsave(&ent->users, &addrs->lock, flags))
@@ -204,31 +222,21 @@ static void hwent_put(struct irdma_hwent *ent)
 	if (ent->wanted && ent->type->keep) {
 		list_add_tail(&ent->idle, &pool->idle);
 		if (++pool->count > ent->type->keep)
-			victim = hwent_evict(pool);
+			hwent_evict(pool);
 	} else {
 		ent->wanted = false;
-		if (hwent_next(ent))
-			victim = ent;
+		hwent_next(ent);
 	}
 	spin_unlock_irqrestore(&addrs->lock, flags);
-	if (victim)
-		hwent_submit(victim);
 }
 
 /* Give up all unused entries. */
 static void hwent_drain(struct irdma_addrs *addrs, struct irdma_hwent_pool *pool)
 {
-	struct irdma_hwent *ent;
-	bool more;
-
-	do {
-		spin_lock_irq(&addrs->lock);
-		more = pool->count;
-		ent = hwent_evict(pool);
-		spin_unlock_irq(&addrs->lock);
-		if (ent)
-			hwent_submit(ent);
-	} while (more);
+	spin_lock_irq(&addrs->lock);
+	while (pool->count)
+		hwent_evict(pool);
+	spin_unlock_irq(&addrs->lock);
 }
 
 /* Wait until hardware has an entry that the caller uses; lock held. */
@@ -298,7 +306,6 @@ int irdma_port_get(struct irdma_device *dev, u16 num, struct irdma_waiter *waite
 	struct irdma_addrs *addrs = dev->addrs;
 	struct irdma_port *port;
 	unsigned long flags;
-	bool submit = false;
 	int err;
 
 	init_completion(&sync.completion);
@@ -307,13 +314,11 @@ int irdma_port_get(struct irdma_device *dev, u16 num, struct irdma_waiter *waite
 	if (port) {
 		hwent_get(&port->ent);
 		err = hwent_wait(&port->ent, waiter ?: &sync.waiter);
-		submit = hwent_next(&port->ent);
+		hwent_next(&port->ent);
 	} else {
 		err = -ENOMEM;
 	}
 	spin_unlock_irqrestore(&addrs->lock, flags);
-	if (submit)
-		hwent_submit(&port->ent);
 	if (err != -EINPROGRESS || waiter)
 		return err;
 	wait_for_completion(&sync.completion);
@@ -346,6 +351,20 @@ static void arp_prep(struct irdma_hwent *ent, bool add)
 	irdma_cqp_prep_arp(ent->dev, &ent->req, arp->idx, arp->mac, add);
 }
 
+static void arp_cleared(struct irdma_device *dev, struct irdma_cqp_req *req)
+{
+}
+
+/* Right in front of the command that writes the new address, which completes after this one. */
+static void arp_clear(struct irdma_hwent *ent)
+{
+	struct irdma_arp *arp = container_of(ent, struct irdma_arp, ent);
+
+	memset(&arp->clear_req, 0, sizeof(arp->clear_req));
+	irdma_cqp_prep_arp(ent->dev, &arp->clear_req, arp->idx, arp->mac, false);
+	irdma_cqp_submit(ent->dev, &arp->clear_req, arp_cleared);
+}
+
 static void arp_release(struct irdma_hwent *ent)
 {
 	struct irdma_arp *arp = container_of(ent, struct irdma_arp, ent);
@@ -359,6 +378,7 @@ static void arp_release(struct irdma_hwent *ent)
 
 static const struct irdma_hwent_type arp_type = {
 	.prep = arp_prep,
+	.clear = arp_clear,
 	.release = arp_release,
 	.keep = ARP_KEEP,
 };
@@ -407,13 +427,13 @@ free:
 }
 
 /* Set the address that hardware shall have; lock held. */
-static bool arp_set_mac(struct irdma_arp *arp, const u8 *mac)
+static void arp_set_mac(struct irdma_arp *arp, const u8 *mac)
 {
 	if (!ether_addr_equal(arp->mac, mac)) {
 		ether_addr_copy(arp->mac, mac);
 		arp->ent.dirty = true;
 	}
-	return hwent_next(&arp->ent);
+	hwent_next(&arp->ent);
 }
 
 /**
@@ -432,7 +452,6 @@ static bool arp_set_mac(struct irdma_arp *arp, const u8 *mac)
 int irdma_arp_get(struct irdma_device *dev, const struct irdma_arp_key *key, const u8 *mac)
 {
 	struct irdma_addrs *addrs = dev->addrs;
-	struct irdma_hwent *submit = NULL;
 	struct irdma_arp *arp;
 	unsigned long flags;
 	int ret;
@@ -444,16 +463,13 @@ int irdma_arp_get(struct irdma_device *dev, const struct irdma_arp_key *key, con
 	if (IS_ERR(arp)) {
 		ret = PTR_ERR(arp);
 		if (ret == -ENOSPC)
-			submit = hwent_evict(&addrs->arp_pool);
+			hwent_evict(&addrs->arp_pool);
 	} else {
 		hwent_get(&arp->ent);
-		if (arp_set_mac(arp, mac))
-			submit = &arp->ent;
 		ret = arp->idx;
+		arp_set_mac(arp, mac);
 	}
 	spin_unlock_irqrestore(&addrs->lock, flags);
-	if (submit)
-		hwent_submit(submit);
 	return ret;
 }
 
@@ -486,22 +502,18 @@ void irdma_arp_put(struct irdma_device *dev, u16 idx)
 void irdma_arp_update(struct irdma_device *dev, const struct irdma_arp_key *key, const u8 *mac)
 {
 	struct irdma_addrs *addrs = dev->addrs;
-	struct irdma_hwent *submit = NULL;
 	struct irdma_arp *arp;
 	unsigned long flags;
 
 	spin_lock_irqsave(&addrs->lock, flags);
 	arp = arp_find(addrs, key);
 	if (arp && mac) {
-		if (arp_set_mac(arp, mac))
-			submit = &arp->ent;
+		arp_set_mac(arp, mac);
 	} else if (arp && !list_empty(&arp->ent.idle)) {
 		list_move(&arp->ent.idle, &addrs->arp_pool.idle);
-		submit = hwent_evict(&addrs->arp_pool);
+		hwent_evict(&addrs->arp_pool);
 	}
 	spin_unlock_irqrestore(&addrs->lock, flags);
-	if (submit)
-		hwent_submit(submit);
 }
 
 /* --- address handles --- */
@@ -600,7 +612,6 @@ struct irdma_ah *irdma_ah_get(struct irdma_device *dev, const struct irdma_ah_ke
 			      int *status)
 {
 	struct irdma_addrs *addrs = dev->addrs;
-	struct irdma_hwent *submit = NULL;
 	struct irdma_ah *ah;
 	unsigned long flags;
 
@@ -612,14 +623,11 @@ struct irdma_ah *irdma_ah_get(struct irdma_device *dev, const struct irdma_ah_ke
 		hwent_get(&ah->ent);
 		*where = ah;
 		*status = hwent_wait(&ah->ent, waiter);
-		if (hwent_next(&ah->ent))
-			submit = &ah->ent;
+		hwent_next(&ah->ent);
 	} else if (PTR_ERR(ah) == -ENOSPC) {
-		submit = hwent_evict(&addrs->ah_pool);
+		hwent_evict(&addrs->ah_pool);
 	}
 	spin_unlock_irqrestore(&addrs->lock, flags);
-	if (submit)
-		hwent_submit(submit);
 	return ah;
 }
 

@@ -38,12 +38,15 @@ struct irdma_hwent;
 /**
  * struct irdma_hwent_type - a kind of table entry
  * @prep: prepare the command that writes (@add) or removes the entry; lock held
+ * @clear: give the command that removes an entry which is about to be written anew; lock
+ *	held. Only for types whose entries change
  * @release: the entry is in no table of hardware and has no user: forget and free it; lock
  *	held
  * @keep: how many unused entries stay in hardware for the next user
  */
 struct irdma_hwent_type {
 	void (*prep)(struct irdma_hwent *ent, bool add);
+	void (*clear)(struct irdma_hwent *ent);
 	void (*release)(struct irdma_hwent *ent);
 	unsigned int keep;
 };
@@ -135,6 +138,7 @@ struct irdma_ah;
 /**
  * struct irdma_addrs - tables of a device
  * @lock: all of it, but for what has a lock of its own
+ * @submitter: the thread that holds @lock and gives a command
  * @ports: TCP port -> entry
  * @arps: next hop -> entry
  * @arp_by_idx: index -> entry
@@ -153,6 +157,7 @@ struct irdma_ah;
  */
 struct irdma_addrs {
 	spinlock_t lock;
+	struct task_struct *submitter;
 	struct xarray ports;
 	DECLARE_HASHTABLE(arps, IRDMA_ADDR_HASH_BITS);
 	struct xarray arp_by_idx;
