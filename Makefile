@@ -12,10 +12,14 @@ KERNEL_DOC ?= $(shell scripts/lab kdir 6.12)/scripts/kernel-doc
 kbuild = $(MAKE) -C $(KDIR) M=$(CURDIR)
 check_args = $(if $(KERNEL),--kernel $(KERNEL)) $(if $(TESTS),--tests '$(TESTS)')
 
-modules:
+modules: check-kdir
 	$(kbuild) modules
 
-clean:
+check-kdir:
+	@test -e $(KDIR)/Makefile || { echo "No kernel headers in $(KDIR):" \
+		"install linux-headers-$(KVER), or give KDIR=DIR" >&2; exit 1; }
+
+clean: check-kdir
 	$(kbuild) clean
 
 install: modules
@@ -56,6 +60,7 @@ bench:
 
 help:
 	@echo 'make [KDIR=DIR] [W=1] [C=2]  build irdma.ko (default: for the running kernel)'
+	@echo '     [ICE_KO=FILE VMLINUX=FILE]  whose ice to read the layout from (kernels 6.1, 6.12)'
 	@echo 'make install                 install it below updates/, where modprobe looks first'
 	@echo 'make dkms-install            hand the sources to DKMS and let it build and install'
 	@echo 'make deb                     Debian package of the DKMS sources, in build/'
@@ -67,4 +72,4 @@ help:
 	@echo 'make bench [ROUNDS=5]        measure against the in-tree driver, write docs/performance.md'
 	@echo 'make clean'
 
-.PHONY: modules clean install dkms-install man install-man deb demo check check-long lab-check bench help
+.PHONY: modules check-kdir clean install dkms-install man install-man deb demo check check-long lab-check bench help
