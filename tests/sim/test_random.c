@@ -290,6 +290,21 @@ static void end_all(void *unused)
 	}
 }
 
+/* Hardware has ended a stream: its ULP must have heard of it by itself. */
+static void check_told(void)
+{
+	u32 i;
+
+	for (i = 0; i < num_conns; i++) {
+		struct conn *c = &conns[i];
+
+		SIM_CHECK(!c->cqp || !c->cqp->stream || c->cqp->running,
+			  "client %u was not told of the end", i);
+		SIM_CHECK(!c->sqp || !c->sqp->stream || c->sqp->running,
+			  "server %u was not told of the end", i);
+	}
+}
+
 struct mix {
 	const char *name;
 	struct sim_wire wire;
@@ -386,6 +401,7 @@ static void run_mix(const struct mix *m)
 	}
 	trouble(m);
 	sim_run_for(num_conns * MS / 4 + 120 * SEC);
+	check_told();
 	sim_alloc_failures = 0;
 	a->cmd_failures = b->cmd_failures = 0;
 	a->tx_failures = b->tx_failures = 0;

@@ -25,10 +25,12 @@ static struct sim_qp *qp;
 static struct iw_cm_event event;	/* the last one */
 static u8 event_pdata[256];
 static unsigned int requests, replies, closes;
+static int disconnect_status;
 static struct seen seen[64];
 static unsigned int num_seen;
 static u32 our_iss;
 static bool ipv6;
+static u8 peer_tos;
 
 /* --- the peer --- */
 
@@ -58,6 +60,7 @@ static void put_ip(u8 *p, u32 tcp_len)
 {
 	if (!ipv6) {
 		p[0] = 0x45;
+		p[1] = peer_tos;
 		irdma_cm_put16(p + 2, 20 + tcp_len);
 		p[8] = 64;
 		p[9] = IPPROTO_TCP;
@@ -116,6 +119,10 @@ static void on_event(struct sim_id *id, struct iw_cm_event *ev)
 		break;
 	case IW_CM_EVENT_CONNECT_REPLY:
 		replies++;
+		break;
+	case IW_CM_EVENT_DISCONNECT:
+		SIM_CHECK(!closes, "DISCONNECT after CLOSE");
+		disconnect_status = ev->status;
 		break;
 	case IW_CM_EVENT_CLOSE:
 		closes++;
@@ -758,6 +765,131 @@ static void test_length_too_large(void)
 	end();
 }
 
+static void test_tos_without_ecn(void)
+{
+	begin(true);
+	peer_tos = 0xbb;
+	to_request();
+	peer_tos = 0;
+	run(do_accept, NULL);
+	SIM_CHECK(qp->tcp.tos == 0xb8, "TOS %02x", qp->tcp.tos);
+	end();
+}
+
+static void do_listen_exact(void *arg)
+{
+	*(struct sim_id **)arg = sim_id_new(host, on_event, NULL);
+	op_result = sim_listen(*(struct sim_id **)arg, US, PORT, 2);
+}
+
+static void test_listeners_share_an_entry(void)
+{
+	struct sim_id *exact, *again;
+
+	begin(true);
+	run(do_listen_exact, &exact);
+	SIM_CHECK(!op_result, "listen beside a wildcard returns %d", op_result);
+	run(do_listen_exact, &again);
+	SIM_CHECK(op_result == -EADDRINUSE, "the same listen again returns %d", op_result);
+	run((void (*)(void *))sim_id_destroy, again);
+	run((void (*)(void *))sim_id_destroy, exact);
+	to_request();				/* the wildcard still listens */
+	end();
+}
+
+static void do_listen_v6(void *arg)
+{
+	struct sockaddr_in6 *sin6;
+
+	listener = sim_id_new(host, on_event, NULL);
+	listener->state = ID_LISTEN;
+	listener->free_work = 2;
+	listener->id.afonly = *(bool *)arg;
+	sin6 = (struct sockaddr_in6 *)&listener->id.m_local_addr;
+	sin6->sin6_family = AF_INET6;
+	sin6->sin6_port = htons(PORT);
+	op_result = irdma_create_listen(&listener->id, 2);
+}
+
+static void test_dual_stack(void)
+{
+	bool afonly;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		begin(false);
+		afonly = i;
+		run(do_listen_v6, &afonly);
+		SIM_CHECK(!op_result, "listen returns %d", op_result);
+		if (afonly) {
+			peer_raw(PEER_PORT, PORT, PEER_ISS, 0, S, syn_opts, 8, NULL, 0);
+			expect(R | A, 0, PEER_ISS + 1);	/* from the host's own stack */
+		} else {
+			to_request();
+			SIM_CHECK(((struct sockaddr_in *)&event.remote_addr)->sin_family == AF_INET,
+				  "family of the request");
+		}
+		end();
+	}
+}
+
+static void do_disconnect(void *arg)
+{
+	(void)arg;
+	sim_qp_disconnect(qp);
+}
+
+static void to_established(void)
+{
+	to_request();
+	run(do_accept, NULL);
+	peer(PEER_ISS + 1 + REQ_LEN, our_iss + 1 + last()->len, A, "FFFF", 4);
+	sim_run_for(10 * MS);
+	SIM_CHECK(request->state == ID_ESTABLISHED, "not established");
+	SIM_CHECK(!host->ahs, "software keeps an address handle");
+}
+
+static void test_peer_resets(void)
+{
+	begin(true);
+	to_established();
+	peer(PEER_ISS + 5 + REQ_LEN, 0, R, NULL, 0);
+	sim_run_for(10 * MS);
+	SIM_CHECK(request->got[IW_CM_EVENT_DISCONNECT] == 1 && closes == 1 &&
+		  disconnect_status == -ECONNRESET, "DISCONNECT %d, CLOSE %u", disconnect_status,
+		  closes);
+	end();
+}
+
+static void test_many_in_turn(void)
+{
+	u16 port;
+
+	begin(true);
+	for (port = 2000; port < 2100; port++) {
+		peer_raw(port, PORT, 1, 0, S, syn_opts, 8, NULL, 0);
+		expect(S | A, 0, 2);
+		peer_raw(port, PORT, 2, last()->seq + 1, A, NULL, 0, NULL, 0);
+		peer_raw(port, PORT, 2, 0, R, NULL, 0, NULL, 0);
+	}
+	end();
+}
+
+static void test_peer_ignores_close(void)
+{
+	u32 nxt = PEER_ISS + 1 + REQ_LEN;
+
+	begin(true);
+	to_established();
+	run(do_disconnect, NULL);
+	expect(F | A, 0, nxt + 4);
+	sim_run_for(29 * SEC);
+	SIM_CHECK(!closes, "closed too early");
+	sim_run_for(2 * SEC);
+	SIM_CHECK(closes == 1, "no CLOSE although the peer is silent");
+	end();
+}
+
 /* --- active --- */
 
 static void to_syn_sent(void)
@@ -815,8 +947,9 @@ static void test_silent_server(void)
 	to_syn_sent();
 	sim_run_for(30 * SEC);
 	SIM_CHECK(!replies && num_seen == 5, "%u SYNs", num_seen);
-	sim_run_for(40 * SEC);
+	sim_run_for(20 * SEC);			/* 31 s: the last one, 47 s: RST */
 	expect_status(-ETIMEDOUT);
+	SIM_CHECK(num_seen == 7, "%u segments", num_seen);
 	end();
 }
 
@@ -931,6 +1064,32 @@ static void test_simultaneous_open(void)
 	end();
 }
 
+static void test_window_is_scaled(void)
+{
+	u8 p[600];
+
+	to_mpareq_sent();
+	peer(PEER_ISS + 1, our_iss + 25, A, p,
+	     mpa(p, true, 0x50, 2, 0x8000 | 6, 0x4000 | 5, 4));
+	SIM_CHECK(qp->tcp.snd_wnd == 0x8000 << 7 && qp->tcp.snd_scale == 7 &&
+		  qp->tcp.rcv_scale == 2 && qp->tcp.rcv_wnd == 0xffff << 2 && qp->tcp.mss == 1460,
+		  "window %u, scales %u and %u, MSS %u", qp->tcp.snd_wnd, qp->tcp.snd_scale,
+		  qp->tcp.rcv_scale, qp->tcp.mss);
+	end();
+}
+
+static void test_qp_used_twice(void)
+{
+	struct sim_id *second;
+
+	to_syn_sent();
+	second = sim_id_new(host, on_event, NULL);
+	op_result = sim_connect(second, qp, PEER, 30001, PEER_PORT, &conn_param);
+	SIM_CHECK(op_result == -EBUSY, "second connect of a QP returns %d", op_result);
+	run((void (*)(void *))sim_id_destroy, second);
+	end();
+}
+
 static void test_self_connect(void)
 {
 	begin(false);
@@ -949,7 +1108,9 @@ static const struct { const char *name; void (*fn)(void); } tests[] = {
 	T(syn_retransmission), T(one_byte_segments), T(reordered_segments),
 	T(request_with_handshake_ack), T(bad_ack_in_syn_rcvd), T(reject_and_close),
 	T(simultaneous_close), T(mpa_requests), T(bytes_after_request),
-	T(byte_after_split_request), T(length_too_large), T(overlapping_segments), T(refused_port),
+	T(byte_after_split_request), T(length_too_large), T(overlapping_segments), T(peer_ignores_close), T(peer_resets), T(many_in_turn),
+	T(tos_without_ecn), T(listeners_share_an_entry), T(dual_stack), T(window_is_scaled),
+	T(qp_used_twice), T(refused_port),
 	T(wrong_syn_ack), T(silent_server), T(silent_mpa_server), T(connect_cancelled),
 	T(fall_back_rst), T(fall_back_fin), T(mpa_replies), T(rejected_peer_vanishes),
 	T(simultaneous_open), T(self_connect),
