@@ -9,6 +9,8 @@ import pytest
 from conftest import TOP
 from guest import kernels
 
+pytestmark = pytest.mark.long
+
 WRAPPER = TOP / "tests/e2e/alloc_fail/alloc_fail.c"
 DEADLINE_S = 20
 PARAMS = "/sys/module/irdma/parameters"

@@ -4,7 +4,8 @@ import pytest
 
 import traffic
 
-PEERS = ["irdma", "intree", "siw"]
+# siw may take its own host down under load (see docs/status.md)
+PEERS = ["irdma", "intree", pytest.param("siw", marks=pytest.mark.long)]
 
 
 @pytest.fixture(params=PEERS)
@@ -38,7 +39,14 @@ def test_rping_passive(lab, size, ip6):
     traffic.rping(lab["A"], lab["B"], size, ip6=ip6)
 
 
-def test_many_connections(lab):
+def test_many_connections(ours):
+    traffic.ucmatose(ours["A"], ours["B"], connections=50)
+    traffic.ucmatose(ours["B"], ours["A"], connections=50)
+
+
+@pytest.mark.long
+def test_many_connections_with_stock_peer(labs):
+    lab = labs.get({"A": "irdma", "B": "intree"})
     traffic.ucmatose(lab["A"], lab["B"], connections=50)
     traffic.ucmatose(lab["B"], lab["A"], connections=50)
 
@@ -49,6 +57,7 @@ def test_perftest(ours, tool):
     assert rows[0][0] == 4096
 
 
+@pytest.mark.long
 def test_perftest_with_stock_peer(labs):
     lab = labs.get({"A": "irdma", "B": "intree"})
     for server, client in (("A", "B"), ("B", "A")):
@@ -56,6 +65,7 @@ def test_perftest_with_stock_peer(labs):
         traffic.perftest("ib_send_bw", lab[server], lab[client], "-s 4096 -n 200")
 
 
+@pytest.mark.ci_kernel("6.12")
 def test_loss(ours):
     """1 % of all frames lost, ARP and set-up frames too: slower, but right."""
     ours.wire("fault", "add", "drop", "rate=10")
@@ -94,5 +104,6 @@ def test_killed_client(ours):
         assert "pid" not in out, f"host {host.name}: expected no user QP left, got {out!r}"
 
 
+@pytest.mark.ci_kernel("6.12")
 def test_cmtime(ours):
     traffic.cmtime(ours["B"], ours["A"], connections=100)

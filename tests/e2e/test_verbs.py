@@ -84,6 +84,8 @@ import json, sys, unittest
 from importlib.machinery import SourceFileLoader
 sys.path[:0] = ["/root/tests", "/root"]
 from args_parser import parser
+
+pytestmark = pytest.mark.long
 class Result(unittest.TextTestResult):
     seen = {}
     def note(self, test, verdict):
