@@ -15,6 +15,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from guest import apt, cache  # noqa: E402  (needs the path above)
 
+pytestmark = pytest.mark.long
+
 HERE = Path(__file__).resolve().parent
 REPORTS = HERE.parents[1] / "build" / "check"
 LOOPS = 10000
@@ -85,7 +87,6 @@ from importlib.machinery import SourceFileLoader
 sys.path[:0] = ["/root/tests", "/root"]
 from args_parser import parser
 
-pytestmark = pytest.mark.long
 class Result(unittest.TextTestResult):
     seen = {}
     def note(self, test, verdict):
