@@ -560,7 +560,8 @@ static int irdma_cm_do_accept(struct irdma_cm_node *node, struct iw_cm_id *cm_id
  *
  * Context: Process, sleeps.
  * Return: 0; -ECONNRESET if the connection is gone or the peer has closed it, -EINVAL for
- * parameters out of range or an unknown QP, -EBUSY if the QP has a connection, -ENOMEM.  After an error the connection is reset.
+ * parameters out of range or an unknown QP, -EBUSY if the QP has a connection, -ENOMEM.  After
+ * an error the connection is reset.
  */
 int irdma_accept(struct iw_cm_id *cm_id, struct iw_cm_conn_param *param)
 {

@@ -129,8 +129,8 @@ struct sim_id {
 	u8 pdata_len, ird, ord;
 };
 
-struct sim_id *sim_id_new(struct sim_host *h, void (*handler)(struct sim_id *, struct iw_cm_event *),
-			  void *arg);
+struct sim_id *sim_id_new(struct sim_host *h,
+			  void (*handler)(struct sim_id *, struct iw_cm_event *), void *arg);
 void sim_id_destroy(struct sim_id *id);
 int sim_listen(struct sim_id *id, u32 ip, u16 port, int backlog);
 int sim_connect(struct sim_id *id, struct sim_qp *qp, u32 remote_ip, u16 local_port, u16 port,

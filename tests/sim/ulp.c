@@ -163,8 +163,8 @@ static int id_event(struct iw_cm_id *iw, struct iw_cm_event *ev)
 	return 0;
 }
 
-struct sim_id *sim_id_new(struct sim_host *h, void (*handler)(struct sim_id *, struct iw_cm_event *),
-			  void *arg)
+struct sim_id *sim_id_new(struct sim_host *h,
+			  void (*handler)(struct sim_id *, struct iw_cm_event *), void *arg)
 {
 	struct sim_id *id = calloc(1, sizeof(*id));
 
