@@ -191,25 +191,11 @@ static int software_start(struct irdma_device *dev)
 	if (!dev->hw_wq)
 		return -ENOMEM;
 	INIT_WORK(&dev->reset_work, reset_worker);
-	xa_init_flags(&dev->qps, XA_FLAGS_LOCK_IRQ);
-	xa_init_flags(&dev->cq_handlers, XA_FLAGS_LOCK_IRQ);
-	ida_init(&dev->qp_ids);
-	ida_init(&dev->cq_ids);
-	ida_init(&dev->pd_ids);
-	ida_init(&dev->mr_ids);
-	ida_init(&dev->ah_ids);
 	return 0;
 }
 
 static void software_stop(struct irdma_device *dev)
 {
-	ida_destroy(&dev->ah_ids);
-	ida_destroy(&dev->mr_ids);
-	ida_destroy(&dev->pd_ids);
-	ida_destroy(&dev->cq_ids);
-	ida_destroy(&dev->qp_ids);
-	xa_destroy(&dev->cq_handlers);
-	xa_destroy(&dev->qps);
 	/* Also lets a requested reset be asked for. */
 	destroy_workqueue(dev->hw_wq);
 	dev->hw_wq = NULL;
