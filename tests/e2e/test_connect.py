@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """Connections and data between our driver and {ours, the kernel's, siw}, in both roles."""
+import contextlib
+import re
+
 import pytest
 
 import traffic
@@ -37,6 +40,43 @@ def test_rping_active(lab, size, ip6):
 @pytest.mark.parametrize("size", [64, 65535])
 def test_rping_passive(lab, size, ip6):
     traffic.rping(lab["A"], lab["B"], size, ip6=ip6)
+
+
+VLAN = 77
+
+
+@contextlib.contextmanager
+def vlan(lab):
+    """A VLAN between the hosts, 10.77.0.N and fd10:77::N."""
+    devices = {host: f"{host.ports[0].netdev}.{VLAN}" for host in lab.hosts.values()}
+    try:
+        for host, dev in devices.items():
+            # no duplicate address detection: it would hold back the first neighbour solicitation
+            host.run(f"ip link add link {host.ports[0].netdev} name {dev} type vlan id {VLAN} && "
+                     f"echo 0 > /proc/sys/net/ipv6/conf/{dev}/accept_dad && ip link set {dev} up && ip addr add 10.77.0.{host.number}/24 dev {dev} && "
+                     f"ip addr add fd10:77::{host.number}/64 dev {dev} nodad").check()
+        yield {host.name: (f"10.77.0.{host.number}", f"fd10:77::{host.number}") for host in devices}
+    finally:
+        for host, dev in devices.items():
+            host.run(f"ip link del {dev}")
+
+
+@pytest.mark.parametrize("ip6", [False, True], ids=["ipv4", "ipv6"])
+@pytest.mark.parametrize("peer", ["irdma", "intree"])
+def test_vlan(labs, peer, ip6):
+    """Both roles on a VLAN, by address and by a wildcard listener that was there before the VLAN."""
+    lab = labs.get({"A": "irdma", "B": peer})
+    a, b = lab["A"], lab["B"]
+    wildcard = a.popen("rping -s -a :: -p 7175 -V -C 10 -P")
+    traffic.wait_listening(a, 7175, wildcard)
+    try:
+        with vlan(lab) as address:
+            traffic.rping(b, a, 4096, ip=address["B"][ip6])
+            traffic.rping(a, b, 4096, ip=address["A"][ip6])
+            b.run(f"rping -c -a {address['A'][ip6]} -p 7175 -V -C 10", timeout=20).check()
+    finally:
+        wildcard.kill()
+        wildcard.wait(20)
 
 
 def test_many_connections(ours):
@@ -94,7 +134,6 @@ def test_killed_client(ours):
     server = b.popen(f"rping -s -a {b.ip4} -C 1000000 -S 1000")
     traffic.wait_listening(b, 7174)
     client = a.popen(f"rping -c -a {b.ip4} -C 1000000 -S 1000 -v")
-    import re
     client.wait_output(re.compile("ping data"), timeout=20)
     client.kill()
     client.wait(20)

@@ -364,7 +364,7 @@ def build_driver(name, source, out=None, make_args=(), quiet=False):
     out = Path(out or cache.root() / "build" / rel)
     with cache.lock(f"build-{rel}"):
         _mirror(source, out)
-        r = subprocess.run(["make", "-C", out, f"KDIR={kdir(name)}", *make_args],
+        r = subprocess.run(["make", f"-j{os.cpu_count()}", "-C", out, f"KDIR={kdir(name)}", *make_args],
                            stdin=subprocess.DEVNULL, check=False, text=True,
                            stdout=subprocess.PIPE if quiet else None,
                            stderr=subprocess.STDOUT if quiet else None)
@@ -382,7 +382,7 @@ def _mirror(source, out):
     out.mkdir(parents=True, exist_ok=True)
     wanted = set()
     candidates = [p for p in source.iterdir()
-                  if p.name in ("Makefile", "Kbuild") or p.suffix in (".c", ".h", ".S")]
+                  if p.name in ("Makefile", "Kbuild", "dkms.conf") or p.suffix in (".c", ".h", ".S")]
     candidates += [p for p in (source / "scripts").rglob("*") if p.is_file()]
     for path in candidates:
         # what a build in the source tree itself left behind

@@ -12,18 +12,21 @@ static const struct hmc_obj {
 	u32 max;
 	const char *name;
 } hmc[NUM_HMC] = {
-	{ 0,   9, 512,   "QP" },	{ 8,   6, 1024,  "CQ" },
-	{ 16,  6, 0,     "SRQ" },	{ 24,  6, 2048,  "HTE" },
+	{ 0,   9, 2048,  "QP" },	{ 8,   6, 4096,  "CQ" },
+	{ 16,  6, 0,     "SRQ" },	{ 24,  6, 16384, "HTE" },
 	{ 32,  6, 256,   "ARP" },	{ 40, 13, 1,     "APBVT" },
-	{ 48,  6, 4096,  "MR" },	{ 56,  6, 16384, "XF" },
-	{ 64,  2, 4096,  "XFFL" },	{ 72,  6, 65536, "Q1" },
-	{ 80,  2, 16384, "Q1FL" },	{ 88,  7, 2048,  "TIMER" },
+	{ 48,  6, 16384, "MR" },	{ 56,  6, 32768, "XF" },
+	{ 64,  2, 8192,  "XFFL" },	{ 72,  6, 1 << 18, "Q1" },
+	{ 80,  2, 65536, "Q1FL" },	{ 88,  7, 2048,  "TIMER" },
 	{ 96,  6, 256,   "FSIMC" },	{ 104, 6, 256,   "FSIAV" },
-	{ 112, 3, 1 << 21, "PBLE" },	{ 128, 6, 16384, "RRF" },
-	{ 136, 2, 4096,  "RRFFL" },	{ 144, 6, 4096,  "HDR" },
-	{ 152, 6, 4096,  "MD" },	{ 160, 6, 16384, "OOISC" },
-	{ 168, 2, 4096,  "OOISCFFL" },
+	{ 112, 3, 1 << 21, "PBLE" },	{ 128, 6, 65536, "RRF" },
+	{ 136, 2, 16384, "RRFFL" },	{ 144, 6, 4096,  "HDR" },
+	{ 152, 6, 4096,  "MD" },	{ 160, 6, 65536, "OOISC" },
+	{ 168, 2, 16384, "OOISCFFL" },
 };
+
+/* Each followed by its free list. */
+static const u8 fifos[] = { HMC_XF, HMC_Q1, HMC_RRF, HMC_OOISC };
 
 #define SD_VALID	1u
 #define SD_DIRECT	2u
@@ -96,11 +99,9 @@ void hmc_query(u8 *b)
 		st64(b + off, hmc[i].max | (u64)hmc[i].lg2 << 32);
 	}
 	st64(b, 0 | 64ull << 32);			/* first SD 0, 64 SDs */
-	/* free lists: upper half is the block size, not the object size */
-	st64(b + 64, 4096 | 4ull << 32);		/* transmit FIFO */
-	st64(b + 80, 16384 | 4ull << 32);		/* Q1 */
-	st64(b + 136, 4096 | 4ull << 32);		/* read response */
-	st64(b + 168, 4096 | 4ull << 32);		/* out of order */
+	/* free lists: upper half is the FIFO's block size, not the object size */
+	for (size_t i = 0; i < ARRAY_SIZE(fifos); i++)
+		st64(b + hmc[fifos[i] + 1].off, hmc[fifos[i] + 1].max | 4ull << 32);
 	st64(b + 120, MAX_CEQ | 4ull << 16 | 16ull << 32); /* CEQs, hash multiplier, timer buckets */
 }
 
