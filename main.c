@@ -21,7 +21,6 @@
 #include "stats.h"
 #include "verbs.h"
 
-#define IRDMA_VERSION		"0.1.0"
 #define IRDMA_MIN_MTU_IPV4	576	/* RFC 791 */
 #define IRDMA_SPEED_RETRY	(HZ / 20)
 
