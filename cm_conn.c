@@ -684,13 +684,14 @@ static struct irdma_qp_cm *irdma_cm_part_of(struct ib_qp *ibqp)
  * a deadline for its orderly close.
  *
  * Context: Any.
+ * Return: Whether the QP has a connection.
  */
-void irdma_cm_qp_going(struct ib_qp *ibqp)
+bool irdma_cm_qp_going(struct ib_qp *ibqp)
 {
 	struct irdma_cm_node *node = irdma_cm_node_of(irdma_cm_part_of(ibqp));
 
 	if (!node)
-		return;
+		return false;
 	spin_lock_bh(&node->lock);
 	switch (node->state) {
 	case ST(SETUP):
@@ -711,6 +712,7 @@ void irdma_cm_qp_going(struct ib_qp *ibqp)
 	}
 	spin_unlock_bh(&node->lock);
 	irdma_cm_node_put(node);
+	return true;
 }
 
 /**

@@ -32,6 +32,7 @@
 #define CQP_CHECK_MS		250	/* how often to look whether the control queue is there */
 #define CQP_CREATE_TIMEOUT_MS	1000
 #define CQP_POLL_US		10
+#define CQP_SPIN_US		20	/* before sleeping until an interrupt comes */
 /* PFPE_CQPTAIL shows an error without an advance: how long to wait for the advance. */
 #define CQP_ERROR_GRACE_MS	10
 
@@ -526,6 +527,24 @@ static void poll_until_finished(struct irdma_cqp *cqp, const struct irdma_cqp_re
 	}
 }
 
+/*
+ * Most commands take microseconds, less than an interrupt and two task switches, so the caller
+ * looks itself for a moment.  Whether it finds anything does not matter.
+ */
+static void poll_briefly(struct irdma_cqp *cqp, struct irdma_cqp_req *req)
+{
+	ktime_t end = ktime_add_us(ktime_get(), CQP_SPIN_US);
+
+	do {
+		spin_lock_irq(&cqp->lock);
+		drain(cqp);
+		spin_unlock_irq(&cqp->lock);
+		if (completion_done(&req->completion))
+			return;
+		cpu_relax();
+	} while (ktime_before(ktime_get(), end));
+}
+
 /**
  * irdma_cqp_exec() - execute a command and wait for its completion
  * @dev: the device
@@ -543,11 +562,13 @@ int irdma_cqp_exec(struct irdma_device *dev, struct irdma_cqp_req *req)
 	req->done = NULL;
 	init_completion(&req->completion);
 	enqueue(cqp, req);
-	/* The watchdog ends this wait if hardware does not. */
-	if (READ_ONCE(cqp->mode) == IRDMA_CQP_INTERRUPT)
+	if (READ_ONCE(cqp->mode) == IRDMA_CQP_INTERRUPT) {
+		poll_briefly(cqp, req);
+		/* The watchdog ends this wait if hardware does not. */
 		wait_for_completion(&req->completion);
-	else
+	} else {
 		poll_until_finished(cqp, req);
+	}
 	report(dev, req);
 	return req->status;
 }

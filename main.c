@@ -18,6 +18,7 @@
 #include "cm_hw.h"
 #include "irdma.h"
 #include "qos.h"
+#include "qp.h"
 #include "stats.h"
 #include "verbs.h"
 
@@ -224,10 +225,13 @@ static struct irdma_device *irdma_device_alloc(struct irdma_lan *lan,
 		return NULL;
 	dev->wq = alloc_workqueue("irdma-%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0,
 				  pci_name(lan->pdev));
-	if (!dev->wq) {
-		ib_dealloc_device(&dev->ibdev);
-		return NULL;
-	}
+	if (!dev->wq)
+		goto dealloc;
+	/* Coherent memory comes in pages otherwise, and there may be many QPs. */
+	dev->qp_contexts = dma_pool_create("irdma_qp", &lan->pdev->dev,
+					   IRDMA_Q2_SIZE + IRDMA_QPC_SIZE, IRDMA_Q2_SIZE, 0);
+	if (!dev->qp_contexts)
+		goto destroy_wq;
 	dev->lan = lan;
 	dev->gen = gen;
 	dev->mtu = lan->netdev->mtu;
@@ -242,11 +246,18 @@ static struct irdma_device *irdma_device_alloc(struct irdma_lan *lan,
 	ida_init(&dev->mr_ids);
 	ida_init(&dev->ah_ids);
 	return dev;
+
+destroy_wq:
+	destroy_workqueue(dev->wq);
+dealloc:
+	ib_dealloc_device(&dev->ibdev);
+	return NULL;
 }
 
 static void irdma_device_free(struct irdma_device *dev)
 {
 	destroy_workqueue(dev->wq);
+	dma_pool_destroy(dev->qp_contexts);
 	WARN_ON(!xa_empty(&dev->qps));
 	WARN_ON(!xa_empty(&dev->cq_handlers));
 	ida_destroy(&dev->qp_ids);

@@ -7,6 +7,7 @@
  * are a registration that mr.c keeps.
  */
 #include <linux/dma-mapping.h>
+#include <linux/dmapool.h>
 #include <linux/log2.h>
 #include <linux/slab.h>
 #include <rdma/uverbs_ioctl.h>
@@ -115,21 +116,21 @@ static void set_sizes(struct irdma_qp *qp, const struct qp_sizes *sizes)
 	qp->rq_size_code = ilog2(sizes->rq_quanta) - 2;
 }
 
-static void free_mem(struct irdma_qp *qp)
+static void free_context(struct irdma_qp *qp)
 {
-	dma_free_coherent(&qp->dev->lan->pdev->dev, qp->mem_size, qp->mem, qp->mem_dma);
+	dma_pool_free(qp->dev->qp_contexts, qp->q2, qp->q2_dma);
 }
 
-static int alloc_mem(struct irdma_qp *qp, size_t queues_size)
+static int alloc_context(struct irdma_qp *qp)
 {
-	qp->mem_size = IRDMA_Q2_SIZE + IRDMA_QPC_SIZE + queues_size;
-	qp->mem = dma_alloc_coherent(&qp->dev->lan->pdev->dev, qp->mem_size, &qp->mem_dma,
-				     GFP_KERNEL);
-	if (!qp->mem)
-		return -ENOMEM;
-	qp->q2 = qp->mem;
-	qp->q2_dma = qp->mem_dma;
-	return 0;
+	qp->q2 = dma_pool_zalloc(qp->dev->qp_contexts, GFP_KERNEL, &qp->q2_dma);
+	return qp->q2 ? 0 : -ENOMEM;
+}
+
+static void free_mem(struct irdma_qp *qp)
+{
+	if (qp->mem)
+		dma_free_coherent(&qp->dev->lan->pdev->dev, qp->mem_size, qp->mem, qp->mem_dma);
 }
 
 static int init_kernel_queues(struct irdma_qp *qp, const struct qp_sizes *sizes)
@@ -137,22 +138,24 @@ static int init_kernel_queues(struct irdma_qp *qp, const struct qp_sizes *sizes)
 	size_t sq_bytes = (size_t)sizes->sq_quanta * IRDMA_QUANTUM;
 	size_t rq_bytes = (size_t)sizes->rq_quanta * IRDMA_QUANTUM;
 	const struct irdma_hw_gen *gen = qp->dev->gen;
-	size_t offset = IRDMA_Q2_SIZE + IRDMA_QPC_SIZE;
-	int ret;
+	int ret = -ENOMEM;
 
 	qp->sq.wrs = kvcalloc(sizes->sq_quanta, sizeof(*qp->sq.wrs), GFP_KERNEL);
 	qp->rq.wr_ids = kvcalloc(qp->rq.size, sizeof(*qp->rq.wr_ids), GFP_KERNEL);
-	if (!qp->sq.wrs || !qp->rq.wr_ids) {
-		ret = -ENOMEM;
+	if (!qp->sq.wrs || !qp->rq.wr_ids)
 		goto free_records;
-	}
-	ret = alloc_mem(qp, sq_bytes + rq_bytes + IRDMA_QP_SHADOW_SIZE);
+	qp->mem_size = sq_bytes + rq_bytes + IRDMA_QP_SHADOW_SIZE;
+	qp->mem = dma_alloc_coherent(&qp->dev->lan->pdev->dev, qp->mem_size, &qp->mem_dma,
+				     GFP_KERNEL);
+	if (!qp->mem)
+		goto free_records;
+	ret = alloc_context(qp);
 	if (ret)
-		goto free_records;
+		goto free_mem;
 
-	qp->sq.ring = qp->mem + offset;
-	qp->sq_addr = qp->mem_dma + offset;
-	qp->rq.ring = qp->mem + offset + sq_bytes;
+	qp->sq.ring = qp->mem;
+	qp->sq_addr = qp->mem_dma;
+	qp->rq.ring = qp->mem + sq_bytes;
 	qp->rq_addr = qp->sq_addr + sq_bytes;
 	qp->shadow_dma = qp->rq_addr + rq_bytes;
 	qp->sq.fmt = gen->wq_fmt;
@@ -162,6 +165,8 @@ static int init_kernel_queues(struct irdma_qp *qp, const struct qp_sizes *sizes)
 	irdma_rq_init(&qp->rq);
 	return 0;
 
+free_mem:
+	free_mem(qp);
 free_records:
 	kvfree(qp->rq.wr_ids);
 	kvfree(qp->sq.wrs);
@@ -195,7 +200,7 @@ static int init_user_queues(struct irdma_qp *qp, const struct qp_sizes *sizes,
 		ret = -EINVAL;
 		goto release;
 	}
-	ret = alloc_mem(qp, 0);
+	ret = alloc_context(qp);
 	if (ret)
 		goto release;
 
@@ -214,6 +219,7 @@ release:
 
 static void free_queues(struct irdma_qp *qp)
 {
+	free_context(qp);
 	free_mem(qp);
 	if (qp->ureg)
 		irdma_ureg_release(qp->ureg);
@@ -524,19 +530,20 @@ int irdma_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 {
 	struct irdma_qp *qp = to_irdma_qp(ibqp);
 	struct irdma_device *dev = qp->dev;
+	bool connected;
 
 	spin_lock_irq(&qp->lock);
 	qp->destroying = true;
 	spin_unlock_irq(&qp->lock);
 	wake_up_all(&qp->rts_wait);
-	irdma_cm_qp_going(ibqp);
+	connected = irdma_cm_qp_going(ibqp);
 	cancel_works(qp);
 
 	mutex_lock(&qp->mutex);
-	if (qp->iw_state != IRDMA_IW_IDLE)	/* nothing is under way in an idle QP */
-		irdma_qp_enter_error(qp);
+	irdma_qp_enter_error(qp);
 	mutex_unlock(&qp->mutex);
-	irdma_cm_disconn(ibqp);
+	if (connected)
+		irdma_cm_disconn(ibqp);
 
 	unpublish(qp);
 	cancel_works(qp);

@@ -81,7 +81,7 @@ struct irdma_flushq {
  * @recv_cq: completions of the RQ
  * @cap: granted capabilities
  * @ureg: queue memory of user space
- * @mem: queue memory of a kernel QP, with Q2 and context
+ * @mem: queue memory of a kernel QP, with the shadow area
  * @mem_dma: its bus address
  * @mem_size: its size, bytes
  * @q2: Q2 buffer, the host context follows it

@@ -99,6 +99,9 @@ static void forget_stream(struct irdma_qp *qp)
  */
 void irdma_qp_enter_error(struct irdma_qp *qp)
 {
+	/* Nothing is under way in an idle QP, and in one that goes nothing will be. */
+	if (qp->destroying && qp->iw_state == IRDMA_IW_IDLE)
+		return;
 	if (qp->iw_state != IRDMA_IW_ERROR) {
 		struct irdma_qp_cmd cmd = {
 			.next_state = IRDMA_IW_ERROR,

@@ -103,8 +103,9 @@ void irdma_cm_qp_init(struct irdma_cm_core *core, struct irdma_qp_cm *qcm, struc
 void irdma_cm_disconn(struct ib_qp *ibqp);
 /*
  * cm_conn.c, called by qp.c when a QP leaves RTS or is destroyed: cancels a connect that is
- * still in progress (CONNECT_REPLY -ECONNABORTED).  Any context.
+ * still in progress (CONNECT_REPLY -ECONNABORTED).  Any context.  Returns whether there is a
+ * connection.
  */
-void irdma_cm_qp_going(struct ib_qp *ibqp);
+bool irdma_cm_qp_going(struct ib_qp *ibqp);
 
 #endif

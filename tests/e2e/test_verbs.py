@@ -21,12 +21,15 @@ HERE = Path(__file__).resolve().parent
 REPORTS = HERE.parents[1] / "build" / "check"
 LOOPS = 10000
 COSTS = ("cq", "qp", "mr:4096", "mr:1048576", "mr:1073741824")
-ROUNDS = 5
+ROUNDS = 3
 
 
 @pytest.fixture
 def both(labs):
-    return labs.get({"A": "irdma", "B": "intree"})
+    lab = labs.get({"A": "irdma", "B": "intree"})
+    # after large regions the in-tree driver unloads without the last segment of its page lists
+    lab["B"].known_leaks = ("hmc_pages", "sd")
+    return lab
 
 
 @pytest.fixture
@@ -82,13 +85,16 @@ def pyverbs_tests():
 
 # run_tests.py of the package does the same, but its report cannot be read reliably: tests fork.
 RUN_PYVERBS = """
-import json, sys, unittest
+import json, random, sys, unittest
 from importlib.machinery import SourceFileLoader
 sys.path[:0] = ["/root/tests", "/root"]
 from args_parser import parser
 
 class Result(unittest.TextTestResult):
     seen = {}
+    def startTest(self, test):
+        random.seed(test.id())      # the tests draw their parameters
+        super().startTest(test)
     def note(self, test, verdict):
         self.seen.setdefault(test.id(), verdict)
     def addSuccess(self, test): super().addSuccess(test); self.note(test, "ok")
@@ -168,7 +174,10 @@ def test_large_region(ours, page):
 
 
 def test_cost(both, kernel):
-    """Time and commands of create and destroy, against the in-tree driver in the same run."""
+    """Time and commands of create and destroy, against the in-tree driver in the same run.
+
+    The table has all; what must hold is the number of commands, which has no noise.
+    """
     rows, worse = [], []
     for kind in COSTS:
         count = 5 if int(kind.partition(":")[2] or 0) >= 1 << 30 else 300
@@ -177,13 +186,12 @@ def test_cost(both, kernel):
             for name, results in runs.items():
                 results.append(cost(both[name], kind, count))
         ours, theirs = (tuple(map(min, zip(*runs[name]))) for name in ("A", "B"))
-        for what, mine, other in zip(("create us", "destroy us", "commands"), ours, theirs):
-            ratio = mine / other
-            rows.append(f"{kind:15} {what:10} ours {mine:10.1f} in-tree {other:10.1f} "
-                        f"ratio {ratio:.2f}")
-            # The commands are counted exactly but for those of the set-up; times have noise.
-            if ratio > 1.1:
-                worse.append(rows[-1])
+        rows += [f"| {kind}, {what} | {other:.5g} | {mine:.5g} | {mine / other:.2f} |"
+                 for what, mine, other in zip(("create us", "destroy us", "commands"), ours, theirs)]
+        # a few commands are those of the process, not of its objects
+        if ours[2] > theirs[2] + 0.1:
+            worse.append(rows[-1])
     REPORTS.mkdir(parents=True, exist_ok=True)
-    (REPORTS / f"verbs-cost-{kernel}.txt").write_text("\n".join(rows) + "\n")
-    assert not worse, "expected at most the in-tree driver's cost, got " + "; ".join(worse)
+    head = [f"| kernel {kernel} | in-tree | ours | ratio |", "| --- | --- | --- | --- |"]
+    (REPORTS / f"verbs-cost-{kernel}.md").write_text("\n".join(head + rows) + "\n")
+    assert not worse, "expected at most the in-tree driver's commands, got " + "; ".join(worse)

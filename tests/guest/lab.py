@@ -60,6 +60,7 @@ class Host:
         self.nics = []
         self.machine = None
         self.known_fault = None     # regex: when this is the kernel's first fault, none counts
+        self.known_leaks = ()       # adapter objects that the driver is known not to give back
         self._lab = lab
 
     @property
