@@ -31,7 +31,7 @@ dkms-install:
 	install -d /usr/src/irdma-$(VERSION)/scripts
 	install -m 644 Makefile Kbuild dkms.conf *.c *.h /usr/src/irdma-$(VERSION)
 	install -m 755 scripts/kapi scripts/ice-layout scripts/btf-fields.c /usr/src/irdma-$(VERSION)/scripts
-	dkms install irdma/$(VERSION)
+	dkms install irdma/$(VERSION) $(DKMS_FLAGS)
 
 man:
 	scripts/mkman $(KERNEL_DOC) build/man

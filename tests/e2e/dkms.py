@@ -1,21 +1,73 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""Build the Debian package, and install the module with DKMS in a guest, as on a server."""
+"""Build the Debian package, and install the module with DKMS as on a server.
+
+In a guest, whose compiler may run under TCG and then takes minutes; or in a root directory
+of the same packages on this machine.
+"""
+import glob
+import shutil
 import subprocess
+import time
 from pathlib import Path
 
-from guest.errors import LabError
+from guest import images, kernels, tools
+from guest.errors import LabError, Timeout
 
 TOP = Path(__file__).resolve().parents[2]
-COMPILE_TIMEOUT_S = 1500    # the guest's compiler may run under TCG
+IMAGE = "debian13-dkms"
+PACKAGE = "irdma-oot-dkms"
+COMPILE_TIMEOUT_S = 1500
+PROGRESS_S = 15
 
 
-def build_deb():
-    """make deb; returns the package's path."""
-    r = subprocess.run(["make", "-s", "deb"], cwd=TOP, capture_output=True, text=True, check=False)
-    debs = sorted((TOP / "build").glob("irdma-oot-dkms_*_all.deb"))
+def build_deb(source=TOP):
+    """make deb in a source tree; returns the package's path."""
+    r = subprocess.run(["make", "-s", "deb"], cwd=source, capture_output=True, text=True, check=False)
+    debs = sorted((Path(source) / "build").glob(f"{PACKAGE}_*_all.deb"))
     if r.returncode or not debs:
         raise LabError(f"make deb failed: {(r.stderr.strip() or r.stdout.strip() or '?').splitlines()[-1]}")
     return debs[-1]
+
+
+class Root:
+    """A root directory with Debian 13, DKMS and the kernel's headers; enter it with run()."""
+
+    SETUP = """
+        mount -t proc proc $0/proc && mount -t tmpfs tmpfs $0/dev || exit
+        mknod -m 666 $0/dev/null c 1 3 && ln -s /proc/self/fd $0/dev/fd || exit
+        exec chroot "$@"
+    """
+    ENV = {"PATH": "/usr/sbin:/usr/bin", "DEBIAN_FRONTEND": "noninteractive", "HOME": "/root", "LC_ALL": "C"}
+
+    def __init__(self, path, kernel):
+        self.path, self.release = Path(path), kernels.release(kernel)
+        subprocess.run([*tools.tool("usr/bin/fsck.erofs"), f"--extract={path}", images.root_image(IMAGE)],
+                       check=True, capture_output=True)
+        # the modules that matter here, with the lists of all
+        seen = kernels.modules_dir(kernel)
+        mine = self.path / "usr/lib/modules" / self.release
+        for sub in ("kernel/drivers/infiniband", "kernel/drivers/net/ethernet/intel"):
+            shutil.copytree(seen / sub, mine / sub)
+        for file in seen.glob("modules.*"):
+            shutil.copy(file, mine)
+
+    def run(self, command, cwd="/root"):
+        """Run a shell command in the root; raises LabError when it fails; returns its output."""
+        r = subprocess.run(["unshare", "-m", "--propagation", "private", "sh", "-c", self.SETUP, self.path,
+                            self.path, "bash", "-c", f"cd {cwd} && {command}"],
+                           env=self.ENV, capture_output=True, text=True, check=False)
+        if r.returncode:
+            raise LabError(f"`{command}` in Debian 13: exit code {r.returncode}: {(r.stderr or r.stdout)[-500:]}")
+        return r.stdout
+
+    def changes(self, tar):
+        """Pack what installing the package changed, for a guest of the same image."""
+        subprocess.run(["tar", "-C", self.path, "-cf", tar, "var/lib/dkms", "var/lib/dpkg",
+                        f"usr/lib/modules/{self.release}/updates", "usr/share/man",
+                        *(str(Path(p).relative_to(self.path)) for p in
+                          glob.glob(f"{self.path}/usr/src/irdma-*") + glob.glob(f"{self.path}/usr/share/doc/irdma*"))],
+                       check=True)
+        return tar
 
 
 def writable_modules(host):
@@ -27,24 +79,40 @@ def writable_modules(host):
         ln -sf /usr/src/linux-headers-$rel $d/build""").check()
 
 
-def install(host, deb):
+def install(host, deb, progress=lambda text: None):
     """Install the package; its DKMS hook compiles the module for the running kernel."""
     writable_modules(host)
     host.put(deb, f"/tmp/{deb.name}")
-    r = host.run(f"dpkg -i /tmp/{deb.name}", timeout=COMPILE_TIMEOUT_S)
+    command = host.popen(f"apt-get install -y /tmp/{deb.name}")
+    deadline = time.monotonic() + COMPILE_TIMEOUT_S
+    while True:
+        try:
+            r = command.wait(PROGRESS_S)
+            break
+        except Timeout:
+            if time.monotonic() > deadline:
+                command.kill()
+                raise
+        done = host.run("cat /var/lib/dkms/irdma/*/build/make.log 2>/dev/null | grep -c '^ *CC '").out.strip()
+        progress(f"{done} files compiled")
     if r.rc or host.run("dkms status | grep -q 'irdma.*installed'").rc:
         log = host.run("tail -5 /var/lib/dkms/irdma*/*/build/make.log").out
-        raise LabError(f"{host.name}: dpkg -i {deb.name} did not install the module: "
+        raise LabError(f"{host.name}: installing {deb.name} did not install the module: "
                        f"{(r.err.strip() or r.out.strip())[-200:]} {log}")
 
 
 def copy_build(source, target):
     """Carry a finished DKMS build to a host with the same kernel, sparing it the compiler."""
-    writable_modules(target)
     source.run("cd / && tar -cf /tmp/dkms.tar var/lib/dkms usr/src/irdma-* "
                "$(find usr/lib/modules/$(uname -r)/updates -type f)").check()
-    target.put(source.get("/tmp/dkms.tar"), "/tmp/dkms.tar")
-    target.run("tar -C / -xf /tmp/dkms.tar && depmod -a", timeout=120).check()
+    unpack_build(target, source.get("/tmp/dkms.tar"))
+
+
+def unpack_build(host, tar):
+    """Put a finished DKMS build (Root.changes(), or bytes) where a guest looks for it."""
+    writable_modules(host)
+    host.put(tar, "/tmp/dkms.tar")
+    host.run("tar -C / -xf /tmp/dkms.tar && depmod -a", timeout=120).check()
 
 
 def load(host):

@@ -9,8 +9,6 @@ import pytest
 
 from guest import kernels
 
-pytestmark = pytest.mark.long
-
 KQP = Path(__file__).resolve().parent / "kqp"
 
 

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from guest import apt, cache  # noqa: E402  (needs the path above)
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.ci_kernel("6.12")
 
 HERE = Path(__file__).resolve().parent
 REPORTS = HERE.parents[1] / "build" / "check"

@@ -27,7 +27,7 @@ ULP = ("nvme-cli", "nfs-common", "nfs-kernel-server", "rpcbind", "fio", "open-is
        "targetcli-fb")
 TRACE = ("tcpdump", "trace-cmd", "bpftool")
 # "@7.3" stands for the release of kernel 7.3
-DKMS = ("dkms", "dpkg", "gcc", "make", "libc6-dev", "linux-headers-@7.3")
+DKMS = ("apt", "dkms", "dpkg", "openssl", "gcc", "make", "libc6-dev", "linux-headers-@7.3")
 
 FILES = {
     "etc/hosts": "127.0.0.1 localhost\n::1 localhost\n"
