@@ -4,12 +4,14 @@
 usage: nvme_client.py ADDRESS ROUNDS
 
 The data of each round is random and compared after it was read back, in requests of 4 KiB to
-1 MiB past the page cache.  Prints one line a round with the seconds that each step took.
+1 MiB past the page cache.  The last round disconnects while reads are under way.  Prints one
+line a round with the seconds that each step took.
 """
 import glob
 import mmap
 import os
 import sys
+import threading
 import time
 
 SIZE = 1 << 20
@@ -57,6 +59,41 @@ def exercise(disk):
     os.close(fd)
 
 
+def delete(instance):
+    with open(f"/sys/class/nvme/nvme{instance}/delete_controller", "w") as control:
+        control.write("1")
+
+
+def read_until_error(disk, reading):
+    fd = os.open(disk, os.O_RDONLY | os.O_DIRECT)
+    memory = mmap.mmap(-1, SIZE)
+    try:
+        while True:
+            os.preadv(fd, [memory], 0)
+            reading.set()
+    except OSError:
+        pass
+    finally:
+        os.close(fd)
+
+
+def disconnect_busy(address):
+    """The reads that are under way end, with an error, and so does the disconnect."""
+    instance = connect(address)
+    disk, reading = wait_for_disk(instance), threading.Event()
+    readers = [threading.Thread(target=read_until_error, args=(disk, reading), daemon=True) for _ in range(4)]
+    for reader in readers:
+        reader.start()
+    reading.wait(DEVICE_TIMEOUT_S)
+    start = time.monotonic()
+    delete(instance)
+    for reader in readers:
+        reader.join(DEVICE_TIMEOUT_S)
+        if reader.is_alive():
+            sys.exit(f"a read did not end within {DEVICE_TIMEOUT_S} s of the disconnect")
+    print("busy disconnect %.2f" % (time.monotonic() - start), flush=True)
+
+
 def main():
     address, rounds = sys.argv[1], int(sys.argv[2])
     for _ in range(rounds):
@@ -65,11 +102,11 @@ def main():
         times.append(time.monotonic())
         exercise(wait_for_disk(instance))
         times.append(time.monotonic())
-        with open(f"/sys/class/nvme/nvme{instance}/delete_controller", "w") as delete:
-            delete.write("1")
+        delete(instance)
         times.append(time.monotonic())
         print("connect %.2f transfer %.2f disconnect %.2f" %
               tuple(b - a for a, b in zip(times, times[1:])), flush=True)
+    disconnect_busy(address)
 
 
 main()

@@ -14,6 +14,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from guest import apt, cache  # noqa: E402  (needs the path above)
+from traffic import verbs_cost as cost  # noqa: E402
 
 pytestmark = pytest.mark.ci_kernel("6.12")
 
@@ -136,16 +137,6 @@ def test_pyverbs(both, kernel):
               if not verdict.startswith(("ok", "skipped")) and inherent not in verdict and
               theirs.get(name, "ok").startswith(("ok", "skipped"))]
     assert not broken, f"expected no failure that the in-tree driver does not have, got {broken}"
-
-
-def cost(host, kind, count):
-    """Create and destroy `count` objects: (least us of a create, of a destroy, commands each)."""
-    ops = host.nic.counters()["cqp_ops"]
-    r = host.run(["python3", "-", host.ports[0].ibdev, kind, str(count)], timeout=600,
-                 stdin=(HERE / "verbs_cost.py").read_bytes()).check()
-    ops = host.nic.counters()["cqp_ops"] - ops
-    us = json.loads(r.out.splitlines()[-1])
-    return us["create_us"], us["destroy_us"], ops / count
 
 
 def memory_kb(host):

@@ -4,8 +4,10 @@
 A server counts as ready when the kernel lists its listener (rdma resource), not after
 some time.
 """
+import json
 import re
 import time
+from pathlib import Path
 
 from guest.errors import LabError
 
@@ -13,19 +15,18 @@ LISTEN_TIMEOUT_S = 20
 FIRST_PORT = 7999
 
 
-def adapter_entries(host):
-    """Ports and quad-hash entries that the host's RDMA driver has on the adapter."""
+def adapter_listeners(host):
+    """What takes connection requests on the host's adapter, a set of "PORT ADDRESS VLAN"."""
     if host.driver not in ("irdma", "intree"):
-        return (0, 0)
-    c = host.nic.counters(objects=True)
-    return c["apbvt"], c["qhash"]
+        return set()
+    return set(host.nic.control("listeners").splitlines())
 
 
-def wait_listening(host, port, server=None, before=None, timeout=LISTEN_TIMEOUT_S):
+def wait_listening(host, port, server=None, before=(), timeout=LISTEN_TIMEOUT_S):
     """Wait until an rdma_cm listener on the TCP port exists on the host and on its adapter.
 
-    The kernel lists a listener a moment before the driver has been told of it, so the
-    adapter's tables must have grown since `before` (adapter_entries()), and stand still.
+    The kernel lists a listener a moment before the driver has been told of it, so the adapter
+    must have one that was not there before (adapter_listeners()), and its list stand still.
     server: the command that shall listen; when it ends first, what it said is the reason.
     """
     deadline = time.monotonic() + timeout
@@ -35,17 +36,18 @@ def wait_listening(host, port, server=None, before=None, timeout=LISTEN_TIMEOUT_
             raise AssertionError(f"`{server.argv}` on {host.name}: expected it to listen, it ended with "
                                  f"{server.poll()}: {(server.err.strip() or server.out.strip())[-300:]}")
         out = host.run("rdma resource show cm_id").out
-        now = adapter_entries(host)
+        now = adapter_listeners(host)
         if re.search(rf"state LISTEN .*src-addr \S+:{port}\b", out) and now == last and (
-                before is None or host.driver not in ("irdma", "intree") or now[1] > before[1]):
+                host.driver not in ("irdma", "intree") or now - set(before)):
             return
         last = now
-    raise AssertionError(f"host {host.name}: expected a listener on port {port}, rdma resource shows: {out!r}")
+    raise AssertionError(f"host {host.name}: expected a listener on port {port}, rdma resource shows: {out!r}, "
+                         f"the adapter has {sorted(now)}, had {sorted(before)}")
 
 
 def pair(server, server_cmd, client, client_cmd, port, timeout=60):
     """Run server_cmd, wait for its listener, run client_cmd; both must succeed."""
-    before = adapter_entries(server)
+    before = adapter_listeners(server)
     s = server.popen(server_cmd)
     try:
         wait_listening(server, port, s, before)
@@ -70,6 +72,17 @@ def rping(server, client, size=64, count=10, ip6=False, port=7174, timeout=60, i
 SIW_FAULT = r"kernel BUG at drivers/infiniband/core/iwcm\.c"
 
 
+def revive(host):
+    """Start a siw host again when its kernel has stopped by SIW_FAULT."""
+    host.known_fault = SIW_FAULT
+    try:
+        host.run("true")
+    except LabError:
+        host.check_splats()
+        host.restart()
+        host.load_driver()
+
+
 def rping_siw_server(server, client, size, **options):
     """rping to a siw server, tried again when siw fails by a fault of its own.
 
@@ -77,19 +90,13 @@ def rping_siw_server(server, client, size, **options):
     more data comes; the client then waits for ever, and when it goes the server's kernel may
     stop (SIW_FAULT).  Nothing a peer does avoids that.
     """
-    server.known_fault = SIW_FAULT
     for attempt in range(3):
+        revive(server)
         try:
             return rping(server, client, size, timeout=15, **options)
         except LabError:
             if attempt == 2:
                 raise
-        try:
-            server.run("true")
-        except LabError:
-            server.check_splats()
-            server.restart()
-            server.load_driver()
 
 
 def perftest(tool, server, client, opts="", port=18515, timeout=120):
@@ -140,7 +147,7 @@ def cmtime(server, client, connections=100, port=7471, timeout=120):
     """
     for host in (server, client):
         start_port_mapper(host)
-    before = adapter_entries(server)
+    before = adapter_listeners(server)
     s = server.popen(f"cmtime -c {connections} -p {port}")
     try:
         wait_listening(server, port, s, before)
@@ -156,3 +163,13 @@ def cmtime(server, client, connections=100, port=7471, timeout=120):
     assert table.get("full connect", [0])[0] > 0, (
         f"cmtime: expected the time of {connections} connections, got {c.err.strip()!r} after {c.out[-300:]!r}")
     return table
+
+
+def verbs_cost(host, kind, count):
+    """Create and destroy `count` objects (verbs_cost.py): (least us of a create, of a destroy, commands each)."""
+    program = Path(__file__).with_name("verbs_cost.py")
+    ops = host.nic.counters()["cqp_ops"]
+    r = host.run(["python3", "-", host.ports[0].ibdev, kind, str(count)], timeout=600, stdin=program.read_bytes()).check()
+    ops = host.nic.counters()["cqp_ops"] - ops
+    us = json.loads(r.out.splitlines()[-1])
+    return us["create_us"], us["destroy_us"], ops / count

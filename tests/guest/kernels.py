@@ -36,7 +36,7 @@ KERNELS = {
 DEFAULT = "7.3"
 
 # directories of /lib/modules/*/kernel that a guest gets
-MODULE_DIRS = ("arch", "crypto", "fs", "lib", "net", "security", "drivers/base", "drivers/block",
+MODULE_DIRS = ("arch", "block", "crypto", "fs", "lib", "net", "security", "drivers/base", "drivers/block",
                "drivers/char", "drivers/dma", "drivers/dma-buf", "drivers/dpll", "drivers/gnss",
                "drivers/i2c", "drivers/infiniband", "drivers/net", "drivers/nvme", "drivers/pps",
                "drivers/ptp", "drivers/scsi", "drivers/target", "drivers/virtio", "drivers/md",
@@ -160,6 +160,11 @@ def vmlinux(name):
     return cache.entry(f"kernels/{release(name)}.vmlinux", build)
 
 
+def _modules_name(name):
+    """Name the choice of modules, so that another choice is collected anew."""
+    return f"{release(name)}-{hashlib.sha256(repr((MODULE_DIRS, MODULE_SKIP)).encode()).hexdigest()[:8]}"
+
+
 def modules_dir(name):
     """Return the directory of kernel `name`'s modules as the guests see them (uncompressed)."""
     rel = release(name)
@@ -179,7 +184,7 @@ def modules_dir(name):
         cache.run([*tools.tool("usr/sbin/depmod"), "-b", tmp / "t", rel], "running depmod")
         return tmp / "t"
 
-    base = cache.entry(f"modules/{rel}", build, f"collecting the modules of {rel}", 1000)
+    base = cache.entry(f"modules/{_modules_name(name)}", build, f"collecting the modules of {rel}", 1000)
     return base / "lib/modules" / rel
 
 
@@ -201,7 +206,7 @@ def modules_image(name):
                   "making the module image")
         return tmp / "m.img"
 
-    return cache.entry(f"modules/{rel}.erofs", build, f"making the module image of {rel}", 600)
+    return cache.entry(f"modules/{_modules_name(name)}.erofs", build, f"making the module image of {rel}", 600)
 
 
 def _module_key(path):

@@ -169,9 +169,21 @@ static int cmd_remove(void *ctx, int argc, char **argv, FILE *out)
 	return 0;
 }
 
+static int cmd_listeners(void *ctx, int argc, char **argv, FILE *out)
+{
+	(void)ctx;
+	(void)argv;
+	if (argc != 1)
+		return ctl_fail(out, "usage: listeners");
+	rdma_listeners(out);
+	return 0;
+}
+
 const struct ctl_cmd nic_commands[] = {
 	{ "counters", "[objects] - name and value of every counter, or of what is allocated",
 	  cmd_counters },
+	{ "listeners", "- port, address and VLAN (-1: none) of what takes connection requests",
+	  cmd_listeners },
 	{ "link", "up|down - the port's link", cmd_link },
 	{ "trace", "on|off|0|1|2 - trace of commands (1, on) and of every register (2)", cmd_trace },
 	{ "cqp", cqp_help, cqp_command },

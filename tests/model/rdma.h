@@ -18,6 +18,7 @@ struct rdma_usage {
 };
 
 void rdma_usage(struct nic *d, struct rdma_usage *u);
+void rdma_listeners(FILE *out);
 void rdma_cqp_log(FILE *out);		/* one line an opcode: number, name, count */
 void rdma_cqp_clear(void);
 const struct eng_stats *rdma_stats(void);	/* NULL: no engine */

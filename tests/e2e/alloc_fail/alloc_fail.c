@@ -77,15 +77,5 @@ unsigned long __wrap_##name(unsigned long a, unsigned long b, unsigned long c,		
 	return __real_##name(a, b, c, d, e, f);						\
 }
 
-WRAP(__kmalloc_cache_noprof, 0)
-WRAP(__kmalloc_noprof, 0)
-WRAP(__kvmalloc_node_noprof, 0)
-WRAP(kmemdup_noprof, 0)
-WRAP(pcpu_alloc_noprof, 0)
-WRAP(dma_alloc_attrs, 0)
-WRAP(dma_pool_alloc, 0)
-WRAP(alloc_workqueue_noprof, 0)
-WRAP(_ib_alloc_device, 0)
-WRAP(request_threaded_irq, -ENOMEM)
-WRAP(ida_alloc_range, -ENOMEM)
-WRAP(__xa_insert, -ENOMEM)
+/* WRAP(name, what it returns then) for each allocator that the driver calls on this kernel */
+#include "wraps.h"
