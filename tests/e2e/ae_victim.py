@@ -21,6 +21,11 @@ SIZE = 256
 TIMEOUT_S = 20
 
 
+def attributes():
+    """New ones for each id: librdmacm notes the completion queues that it makes in them."""
+    return QPInitAttr(qp_type=e.IBV_QPT_RC, cap=QPCap(8, 8, 1, 1, 0))
+
+
 def listen(address, port, attr):
     info = AddrInfo(src=address, src_service=port, port_space=ce.RDMA_PS_TCP, flags=ce.RAI_PASSIVE)
     listener = CMID(creator=info, qp_init_attr=attr)
@@ -37,11 +42,12 @@ def listen(address, port, attr):
 
 def main():
     role, address, port = sys.argv[1:]
-    attr = QPInitAttr(qp_type=e.IBV_QPT_RC, cap=QPCap(8, 8, 1, 1, 0))
     if role == "listen":
-        listen(address, port, attr)
+        listen(address, port, attributes())
+    held = []
     while sys.stdin.readline():
         signal.alarm(TIMEOUT_S)
+        attr = attributes()
         info = AddrInfo(dst=address, dst_service=port, port_space=ce.RDMA_PS_TCP, flags=0)
         cmid = CMID(creator=info, qp_init_attr=attr)
         buffer = cmid.reg_msgs(SIZE)
@@ -56,7 +62,7 @@ def main():
             seen = [cmid.get_recv_comp().status for _ in range(2)]
         print(json.dumps([seen, cmid.query_qp(e.IBV_QP_STATE)[0].qp_state]), flush=True)
         signal.alarm(0)
-        cmid.close()
+        held.append((cmid, buffer))
 
 
 main()
