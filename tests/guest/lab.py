@@ -404,17 +404,27 @@ def remove_stale():
             shutil.rmtree(path, ignore_errors=True)
 
 
-def check_capture(path, only=None):
-    """Return tshark's complaints (malformed packets, bad iWARP CRC) about a capture.
-
-    only: display filter of the frames that count.
-    """
-    tools.need("tshark")
-    bad = "(_ws.malformed || iwarp_mpa.crc_check == 0)"
+def _tshark(path, *argv):
     r = subprocess.run(["tshark", "-r", str(path), "--disable-protocol", "rpcordma",
-                        "--disable-protocol", "smb_direct", "-Y",
-                        f"{only} && {bad}" if only else bad], capture_output=True,
+                        "--disable-protocol", "smb_direct", *argv], capture_output=True,
                        text=True, check=False)
     if r.returncode:
         raise LabError(f"tshark cannot read {path}: {(r.stderr.strip() or '?').splitlines()[-1]}")
     return r.stdout.splitlines()
+
+
+def check_capture(path, only=None, crc=True):
+    """Return tshark's complaints (malformed packets, bad iWARP CRC) about a capture.
+
+    only: display filter of the frames that count; crc: whether CRCs do.
+    """
+    tools.need("tshark")
+    only = f"({only}) && " if only else ""
+    found = _tshark(path, "-Y", f"{only}_ws.malformed")
+    frame = ""
+    for line in _tshark(path, "-Y", f"{only}iwarp_mpa", "-O", "iwarp_mpa") if crc else ():
+        if line.startswith("Frame "):
+            frame = line.split(":")[0]
+        elif "Bad CRC32" in line:
+            found.append(f"{frame}: {line.strip()}")
+    return found
