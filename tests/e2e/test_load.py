@@ -165,7 +165,6 @@ def survive(host, *fault):
     assert took < limit, f"cqp {' '.join(map(str, fault))}: expected an end within {limit} s, took {took:.0f} s"
 
 
-@pytest.mark.ci_kernel("6.12")
 def test_every_command_may_fail(host, lab, module_labs):
     """The n-th control command fails, for every n of bring-up and teardown."""
     _, commands = command_count(host)
@@ -190,7 +189,6 @@ def test_control_queue_stops(host, request):
     host.driver = "none"
 
 
-@pytest.mark.ci_kernel("6.12")
 def test_reset_by_the_lan_driver(host):
     """A PF reset announced by ice: the device goes, comes back, and works."""
     host.load_driver("irdma")
@@ -204,7 +202,6 @@ def test_reset_by_the_lan_driver(host):
         assert time.monotonic() < deadline, f"expected an active link 40 s after a PF reset, got {out!r}"
 
 
-@pytest.mark.ci_kernel("6.12")
 def test_one_processor(own_lab):
     """One processor, few vectors: the event queues share."""
     lab = own_lab("irdma", hosts=1, cpus=1)

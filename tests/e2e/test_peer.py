@@ -20,8 +20,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "model"))
 import peer as p  # noqa: E402  (needs the path above)
 from guest import apt, cache  # noqa: E402
 
-pytestmark = pytest.mark.ci_kernel("6.12")
-
 HERE = Path(__file__).resolve().parent
 RDMA_DEV = ("libibverbs-dev", "librdmacm-dev", "libibverbs1", "librdmacm1t64")
 PORT = 7174
