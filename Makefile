@@ -9,21 +9,21 @@ KDIR ?= /lib/modules/$(KVER)/build
 MANDIR ?= /usr/local/share/man
 KERNEL_DOC ?= $(shell scripts/lab kdir 6.12)/scripts/kernel-doc
 
-kbuild = $(MAKE) -C $(KDIR) M=$(CURDIR)
+kbuild = -C $(KDIR) M=$(CURDIR)
 check_args = $(if $(KERNEL),--kernel $(KERNEL)) $(if $(TESTS),--tests '$(TESTS)')
 
 modules: check-kdir
-	$(kbuild) modules
+	$(MAKE) $(kbuild) modules
 
 check-kdir:
 	@test -e $(KDIR)/Makefile || { echo "No kernel headers in $(KDIR):" \
 		"install linux-headers-$(KVER), or give KDIR=DIR" >&2; exit 1; }
 
 clean: check-kdir
-	$(kbuild) clean
+	$(MAKE) $(kbuild) clean
 
 install: modules
-	$(kbuild) modules_install INSTALL_MOD_DIR=updates
+	$(MAKE) $(kbuild) modules_install INSTALL_MOD_DIR=updates
 	depmod -a $(KVER)
 
 dkms-install:

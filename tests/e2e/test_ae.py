@@ -47,8 +47,9 @@ EVENTS = {
 IGNORED = (0x050c, 0x0520, 0x0603)
 
 
-def terminates(pcap, source):
+def terminates(lab, source):
     """(layer and type, error code) of each terminate message that an address sent."""
+    pcap = next(path for path in lab.pcaps() if path.name == "A.pcap")
     fields = ["term_layer", "term_etype_rdma", "term_etype_ddp", "term_etype_llp", "term_etype",
               "term_errcode_rdma", "term_errcode_ddp_tagged", "term_errcode_ddp_untagged", "term_errcode_llp",
               "term_errcode"]
@@ -104,14 +105,13 @@ def victim(labs):
 
 def test_every_event(victim):
     wrong = []
-    pcap = victim.lab.work / "pcap" / "A.pcap"
-    before = len(terminates(pcap, victim.host.ip4))
+    before = len(terminates(victim.lab, victim.host.ip4))
     for code, (_, _, status) in EVENTS.items():
         got = victim.suffer(code, "flush")
         want = [[status, FLUSHED], ERR]
         if got != want:
             wrong.append(f"event {code:#06x}: expected {want}, got {got}")
-    sent = terminates(pcap, victim.host.ip4)[before:]
+    sent = terminates(victim.lab, victim.host.ip4)[before:]
     expected = [(layer, code) for layer, code, _ in EVENTS.values() if layer is not NO_TERM]
     wrong += [f"terminate of event {event:#06x}: expected {want}, got {got}"
               for event, want, got in zip(EVENTS, expected, sent) if want != got]

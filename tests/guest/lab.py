@@ -355,7 +355,9 @@ class Lab:
         return self.wire_process.control(*words)
 
     def pcaps(self):
-        """Return the capture files so far."""
+        """Return the capture files, complete up to now."""
+        if self.wire_process:
+            self.wire("pcap", "flush")
         return sorted((self.work / "pcap").glob("*.pcap*"))
 
     def check_splats(self, allowed=()):

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""What the wire and the adapter may do while connections are made and live."""
+import re
+import time
+
+import pytest
+
+import traffic
+
+pytestmark = pytest.mark.ci_kernel("6.12")
+
+ENDLESS = 1000000
+
+
+def rping_both_ways(lab):
+    traffic.rping(lab["B"], lab["A"], 4096)
+    traffic.rping(lab["A"], lab["B"], 4096, ip6=True)
+
+
+@pytest.mark.parametrize("rule", ["dup rate=200", "reorder rate=200", "delay rate=200 ms=20"])
+def test_wire(labs, rule):
+    lab = labs.get("irdma")
+    lab.wire("fault", "add", *rule.split())
+    try:
+        rping_both_ways(lab)
+    finally:
+        lab.wire("fault", "clear")
+
+
+def test_corruption(own_lab):
+    """Single bits of TCP segments: checksums find them, and retransmission mends them."""
+    lab = own_lab("irdma")
+    rping_both_ways(lab)
+    lab.wire("fault", "add", "corrupt", "rate=20", "proto=6")
+    rping_both_ways(lab)
+
+
+def test_crc_error(own_lab):
+    """A bit that only the CRC of MPA finds ends the connection at both ends, and that one alone."""
+    lab = own_lab("irdma")
+    a, b = lab["A"], lab["B"]
+    server = b.popen(f"rping -s -a {b.ip4} -C {ENDLESS} -S 4096")
+    traffic.wait_listening(b, 7174, server)
+    client = a.popen(f"rping -c -a {b.ip4} -C {ENDLESS} -S 4096 -v")
+    client.wait_output(re.compile("ping data"), timeout=20)
+    lab.wire("fault", "add", "corrupt", "nth=1", "from=A", "payload=1000", "offset=600", "checksum=fix")
+    for end in (client, server):
+        end.wait(20)
+    rping_both_ways(lab)
+
+
+@pytest.mark.parametrize("queue", ["ceq", "aeq"])
+def test_late_events(labs, queue):
+    lab = labs.get("irdma")
+    lab["A"].fault("events", "delay", queue, "50")
+    try:
+        rping_both_ways(lab)
+    finally:
+        lab["A"].fault("events", "delay", queue, "0")
+
+
+def test_held_command(labs):
+    """The control queue pauses: whoever needs it waits, and goes on."""
+    lab = labs.get("irdma")
+    a, b = lab["A"], lab["B"]
+    server = b.popen(f"rping -s -a {b.ip4} -C 5")
+    traffic.wait_listening(b, 7174, server)
+    a.fault("cqp", "hold", "1")
+    client = a.popen(f"rping -c -a {b.ip4} -C 5")
+    deadline = time.monotonic() + 10
+    while not a.fault("cqp", "status").startswith("held"):
+        assert time.monotonic() < deadline, f"expected a command to be held, got {a.fault('cqp', 'status')!r}"
+    a.fault("cqp", "release")
+    for end in (client, server):
+        end.wait(20).check()
+
+
+def wait_active(host, seen=None, seconds=60):
+    """Wait for an active port; seen: number of kernel messages of before the reset."""
+    deadline = time.monotonic() + seconds
+    while "state ACTIVE" not in (out := host.run("rdma link").out) or len(host.dmesg()) == seen:
+        assert time.monotonic() < deadline, f"host {host.name}: expected an active port in {seconds} s, got {out!r}"
+
+
+@pytest.mark.parametrize("reset", ["pf", "core", "global"])
+def test_reset_under_load(own_lab, reset):
+    """Connections end, the device comes back, and new ones work."""
+    lab = own_lab("irdma")
+    a, b = lab["A"], lab["B"]
+    server = b.popen(f"rping -s -a {b.ip4} -C {ENDLESS} -S 1000")
+    traffic.wait_listening(b, 7174, server)
+    client = a.popen(f"rping -c -a {b.ip4} -C {ENDLESS} -S 1000 -v")
+    client.wait_output(re.compile("ping data"), timeout=20)
+    seen = len(a.dmesg())
+    a.fault("reset", reset)
+    client.wait(30)
+    server.wait(60)
+    wait_active(a, seen)
+    rping_both_ways(lab)
+
+
+def test_unbind_under_load(own_lab):
+    """The device is taken from the driver while a program uses it; the program is told and ends."""
+    lab = own_lab("irdma")
+    a, b = lab["A"], lab["B"]
+    server = a.popen(f"rping -s -a {a.ip4} -C {ENDLESS} -S 1000")
+    traffic.wait_listening(a, 7174, server)
+    client = b.popen(f"rping -c -a {a.ip4} -C {ENDLESS} -S 1000 -v")
+    client.wait_output(re.compile("ping data"), timeout=20)
+    a.run("cd /sys/bus/auxiliary/drivers/*irdma* && dev=$(ls -d ice.*) && echo $dev > unbind && "
+          "test ! -e /sys/class/infiniband/irdma0 && echo $dev > bind", timeout=40).check()
+    for end in (server, client):
+        end.wait(30)
+    wait_active(a)
+    rping_both_ways(lab)
+
+
+def test_surprise_removal(own_lab):
+    """Nothing answers any more: the driver goes all the same, soon."""
+    host = own_lab("irdma", hosts=1)["A"]
+    host.fault("remove", "on")
+    start = time.monotonic()
+    host.run("rmmod irdma", timeout=30).check()
+    took = time.monotonic() - start
+    assert took < 15, f"expected rmmod to end within 15 s of a surprise removal, took {took:.0f} s"
