@@ -19,6 +19,8 @@ from guest.lab import check_capture  # noqa: E402
 
 TOP = Path(__file__).resolve().parents[2]
 KERNELS = ("7.3", "6.12", "6.1")
+# after large regions the in-tree driver unloads without the last segment of its page lists
+IN_TREE_LEAKS = ("hmc_pages", "sd")
 
 
 def pytest_addoption(parser):

@@ -10,6 +10,8 @@ import pytest
 from conftest import TOP
 from guest import kernels
 
+pytestmark = pytest.mark.ci_kernel("6.12")
+
 WRAPPER = TOP / "tests/e2e/alloc_fail/alloc_fail.c"
 # what fails by returning NULL, under the names of all kernels, and by an errno
 # (not kmemdup of 6.1, of whose wrapper's name a kernel header makes use)

@@ -110,6 +110,7 @@ def test_upgrade_and_remove(root, tmp_path):
     assert not left, f"expected nothing of the package left, got {left}"
 
 
+@pytest.mark.long
 def test_without_package(root):
     """make dkms-install, and make && make install."""
     root.run("dpkg -r irdma-oot-dkms")

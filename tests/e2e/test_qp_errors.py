@@ -11,6 +11,8 @@ import pytest
 
 import traffic
 
+pytestmark = pytest.mark.ci_kernel("6.12")
+
 SUCCESS, LOC_LEN_ERR, WR_FLUSH_ERR, REM_ACCESS_ERR = 0, 1, 5, 10
 ERR = 6
 PROGRAM = Path(__file__).resolve().parent / "qp_errors.py"

@@ -13,6 +13,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from conftest import IN_TREE_LEAKS  # noqa: E402  (needs the path above)
 from guest import apt, cache  # noqa: E402  (needs the path above)
 from traffic import verbs_cost as cost  # noqa: E402
 
@@ -28,8 +29,7 @@ ROUNDS = 3
 @pytest.fixture
 def both(labs):
     lab = labs.get({"A": "irdma", "B": "intree"})
-    # after large regions the in-tree driver unloads without the last segment of its page lists
-    lab["B"].known_leaks = ("hmc_pages", "sd")
+    lab["B"].known_leaks = IN_TREE_LEAKS
     return lab
 
 
