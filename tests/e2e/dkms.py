@@ -5,6 +5,7 @@ In a guest, whose compiler may run under TCG and then takes minutes; or in a roo
 of the same packages on this machine.
 """
 import glob
+import re
 import shutil
 import subprocess
 import time
@@ -18,6 +19,7 @@ IMAGE = "debian13-dkms"
 PACKAGE = "irdma-oot-dkms"
 COMPILE_TIMEOUT_S = 1500
 PROGRESS_S = 15
+NEVER = re.compile(r"(?!)")
 
 
 def build_deb(source=TOP):
@@ -83,18 +85,17 @@ def install(host, deb, progress=lambda text: None):
     """Install the package; its DKMS hook compiles the module for the running kernel."""
     writable_modules(host)
     host.put(deb, f"/tmp/{deb.name}")
-    command = host.popen(f"apt-get install -y /tmp/{deb.name}")
+    command = host.popen(f"DEBIAN_FRONTEND=noninteractive apt-get install -y /tmp/{deb.name}")
     deadline = time.monotonic() + COMPILE_TIMEOUT_S
-    while True:
+    while command.poll() is None and time.monotonic() < deadline:
         try:
-            r = command.wait(PROGRESS_S)
-            break
+            command.wait_output(NEVER, PROGRESS_S)
         except Timeout:
-            if time.monotonic() > deadline:
-                command.kill()
-                raise
-        done = host.run("cat /var/lib/dkms/irdma/*/build/make.log 2>/dev/null | grep -c '^ *CC '").out.strip()
-        progress(f"{done} files compiled")
+            done = host.run("cat /var/lib/dkms/irdma/*/build/make.log 2>/dev/null | grep -c '^ *CC '").out.strip()
+            progress(f"{done} files compiled")
+        except LabError:        # it has ended
+            break
+    r = command.wait(PROGRESS_S)
     if r.rc or host.run("dkms status | grep -q 'irdma.*installed'").rc:
         log = host.run("tail -5 /var/lib/dkms/irdma*/*/build/make.log").out
         raise LabError(f"{host.name}: installing {deb.name} did not install the module: "
