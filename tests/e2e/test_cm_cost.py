@@ -15,8 +15,8 @@ COUNTS = (1, 100)
 LONG_COUNTS = (1, 100, 1000)
 STEPS = ("create id", "resolve addr", "resolve route", "create qp", "cm connect", "full connect", "disconnect",
          "destroy qp", "destroy id")
-ROUNDS = 3
-HELD = 500
+ROUNDS = 2
+HELD = 300
 PORT = 7471
 
 
