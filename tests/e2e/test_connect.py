@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """Connections and data between our driver and {ours, the kernel's, siw}, in both roles."""
 import contextlib
-import re
 
 import pytest
 
@@ -137,10 +136,7 @@ def test_refused(ours):
 def test_killed_client(ours):
     """The peer is told when a client is killed, and all its resources come back."""
     a, b = ours["A"], ours["B"]
-    server = b.popen(f"rping -s -a {b.ip4} -C 1000000 -S 1000")
-    traffic.wait_listening(b, 7174)
-    client = a.popen(f"rping -c -a {b.ip4} -C 1000000 -S 1000 -v")
-    client.wait_output(re.compile("ping data"), timeout=20)
+    server, client = traffic.endless_rping(b, a, 1000)
     client.kill()
     client.wait(20)
     server.wait(20)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """What the wire and the adapter may do while connections are made and live."""
-import re
 import time
 
 import pytest
@@ -8,8 +7,6 @@ import pytest
 import traffic
 
 pytestmark = pytest.mark.ci_kernel("6.12")
-
-ENDLESS = 1000000
 
 
 def rping_both_ways(lab):
@@ -39,10 +36,7 @@ def test_crc_error(own_lab):
     """A bit that only the CRC of MPA finds ends the connection at both ends, and that one alone."""
     lab = own_lab("irdma")
     a, b = lab["A"], lab["B"]
-    server = b.popen(f"rping -s -a {b.ip4} -C {ENDLESS} -S 4096")
-    traffic.wait_listening(b, 7174, server)
-    client = a.popen(f"rping -c -a {b.ip4} -C {ENDLESS} -S 4096 -v")
-    client.wait_output(re.compile("ping data"), timeout=20)
+    server, client = traffic.endless_rping(b, a, 4096)
     lab.wire("fault", "add", "corrupt", "nth=1", "from=A", "payload=1000", "offset=600", "checksum=fix")
     for end in (client, server):
         end.wait(20)
@@ -87,10 +81,7 @@ def test_reset_under_load(own_lab, reset):
     """Connections end, the device comes back, and new ones work."""
     lab = own_lab("irdma")
     a, b = lab["A"], lab["B"]
-    server = b.popen(f"rping -s -a {b.ip4} -C {ENDLESS} -S 1000")
-    traffic.wait_listening(b, 7174, server)
-    client = a.popen(f"rping -c -a {b.ip4} -C {ENDLESS} -S 1000 -v")
-    client.wait_output(re.compile("ping data"), timeout=20)
+    server, client = traffic.endless_rping(b, a, 1000)
     seen = len(a.dmesg())
     a.fault("reset", reset)
     client.wait(30)
@@ -103,10 +94,7 @@ def test_unbind_under_load(own_lab):
     """The device is taken from the driver while a program uses it; the program is told and ends."""
     lab = own_lab("irdma")
     a, b = lab["A"], lab["B"]
-    server = a.popen(f"rping -s -a {a.ip4} -C {ENDLESS} -S 1000")
-    traffic.wait_listening(a, 7174, server)
-    client = b.popen(f"rping -c -a {a.ip4} -C {ENDLESS} -S 1000 -v")
-    client.wait_output(re.compile("ping data"), timeout=20)
+    server, client = traffic.endless_rping(a, b, 1000)
     a.run("cd /sys/bus/auxiliary/drivers/*irdma* && dev=$(ls -d ice.*) && echo $dev > unbind && "
           "test ! -e /sys/class/infiniband/irdma0 && echo $dev > bind", timeout=40).check()
     for end in (server, client):

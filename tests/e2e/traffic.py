@@ -69,6 +69,16 @@ def rping(server, client, size=64, count=10, ip6=False, port=7174, timeout=60, i
     return pair(server, f"rping -s {opts}", client, f"rping -c {opts}", port, timeout)
 
 
+def endless_rping(server, client, size):
+    """Start an rping that does not end by itself; returns (server's, client's command) once data flows."""
+    opts = f"-a {server.ip4} -C 1000000 -S {size}"
+    s = server.popen(f"rping -s {opts}")
+    wait_listening(server, 7174, s)
+    c = client.popen(f"rping -c {opts} -v")
+    c.wait_output(re.compile("ping data"), timeout=20)
+    return s, c
+
+
 SIW_FAULT = r"kernel BUG at drivers/infiniband/core/iwcm\.c"
 
 
