@@ -41,6 +41,13 @@ def readme_inline():
                   (" " in s or s in ("tcpdump",)))
 
 
+def dry_run(command):
+    """Let make show what it would do; kbuild, which shows nothing without a kernel's headers, is left out."""
+    words = re.sub(r"\[.*\]", "", command).split() + ["-n", "MAKE=:"]
+    r = subprocess.run(words, cwd=TOP, check=False, capture_output=True, text=True)
+    assert r.returncode == 0, f"{command}: expected make to know its way, got {r.stderr[-300:]}"
+
+
 def server_commands():
     return next(b for b in readme_blocks() if b[0].startswith("apt install"))
 
@@ -156,7 +163,7 @@ def test_readme_commands(server):
             continue
         if command.startswith("make"):
             for words in command.split("&&"):
-                subprocess.run(words.split() + ["-n"], cwd=TOP, check=True, capture_output=True)
+                dry_run(words)
         elif command.startswith("trace-cmd"):
             server["A"].run(f"cd /tmp && timeout -s INT 3 {command}; trace-cmd report | head").check()
         else:
@@ -166,9 +173,7 @@ def test_readme_commands(server):
 @pytest.mark.parametrize("command", sorted({c for b in readme_blocks() for c in b if c.startswith("make")}))
 def test_readme_make(command):
     """The targets exist; what they do is run by the other tests."""
-    words = re.sub(r"\[.*\]", "", command).split() + ["-n"]
-    r = subprocess.run(words, cwd=TOP, check=False, capture_output=True, text=True)
-    assert r.returncode == 0 or "No kernel headers" in r.stderr, f"{command}: {r.stderr[-300:]}"
+    dry_run(command)
 
 
 def test_remove_in_guest(server):
