@@ -449,7 +449,8 @@ static int op_qp_start(struct irdma_cm_core *core, struct ib_qp *ibqp,
 	for (;;) {
 		if (start->kind == IRDMA_START_LSMM ? qp->rx_bytes > 0 : !qp->out_len)
 			return 0;
-		if (!qp->running || qp->destroying || qp->host->dead || sim_now_ns >= limit)
+		if (!qp->running || qp->peer_fin || qp->destroying || qp->host->dead ||
+		    sim_now_ns >= limit)
 			break;
 		sim_sleep_ns(50000);
 	}
