@@ -270,8 +270,7 @@ static u32 threshold(u32 slots)
  * of completions and its memory in the tail of the request.
  * Context: process.
  * Return: 0; -EOPNOTSUPP (flags, unknown tail), -EINVAL (size, vector, tail too short, memory
- * too small), -EPROTO (memory not registered), -EOVERFLOW (no CQ number free), -ENOMEM, or a
- * command's error.
+ * too small, no CQ number free), -EPROTO (memory not registered), -ENOMEM, or a command's error.
  */
 int irdma_create_cq(IRDMA_CREATE_CQ_ARGS)
 {
@@ -284,9 +283,9 @@ int irdma_create_cq(IRDMA_CREATE_CQ_ARGS)
 		return -EOPNOTSUPP;
 	if (attr->comp_vector >= dev->num_comp_vectors)
 		return -EINVAL;
-	id = ida_alloc_range(&dev->cq_ids, IRDMA_RESERVED_IDS, dev->limits.cqs - 1, GFP_KERNEL);
+	id = irdma_id_alloc(&dev->cq_ids, IRDMA_RESERVED_IDS, dev->limits.cqs);
 	if (id < 0)
-		return id == -ENOSPC ? -EOVERFLOW : id;
+		return id;
 
 	spin_lock_init(&cq->lock);
 	INIT_LIST_HEAD(&cq->flushing);

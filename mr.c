@@ -68,7 +68,7 @@ static unsigned int stag_index_bits(struct irdma_device *dev)
  * The random bits keep a peer from guessing STags and from using one that has been freed
  * and given to another region (spec 02, 3.1).
  * Context: process.
- * Return: 0, -EOVERFLOW if all are in use, -ENOMEM.
+ * Return: 0, -EINVAL if all are in use, -ENOMEM.
  */
 int irdma_stag_alloc(struct irdma_device *dev, u32 *stag)
 {
@@ -76,9 +76,9 @@ int irdma_stag_alloc(struct irdma_device *dev, u32 *stag)
 	u32 keys = get_random_u32();
 	int idx;
 
-	idx = ida_alloc_range(&dev->mr_ids, 1, dev->limits.mrs - 1, GFP_KERNEL);
+	idx = irdma_id_alloc(&dev->mr_ids, 1, dev->limits.mrs);
 	if (idx < 0)
-		return idx == -ENOSPC ? -EOVERFLOW : idx;
+		return idx;
 	keys &= ~GENMASK(key_shift - 1, 8);
 	*stag = keys | (u32)idx << 8;
 	return 0;
@@ -462,8 +462,8 @@ void irdma_ureg_release(struct irdma_ureg *ureg)
  * The tail of the request tells what for.
  * Context: process.
  * Return: the region, or an ERR_PTR: -EINVAL (no tail, unknown type, length 0 or above the
- * limit, page counts that do not fit the memory), -EOPNOTSUPP (tail of an unknown format,
- * steering tags), -EOVERFLOW (no STag free), -ENOMEM, or what pinning says.
+ * limit, page counts that do not fit the memory, no STag free), -EOPNOTSUPP (tail of an unknown
+ * format, steering tags), -ENOMEM, or what pinning says.
  */
 struct ib_mr *irdma_reg_user_mr(IRDMA_REG_USER_MR_ARGS)
 {
@@ -553,7 +553,7 @@ free_mr:
  *
  * The only region of length 0, which switches the hardware's bounds check off.
  * Context: process.
- * Return: the region, or an ERR_PTR: -EOVERFLOW, -ENOMEM or a command's error.
+ * Return: the region, or an ERR_PTR: -EINVAL (no STag free), -ENOMEM or a command's error.
  */
 struct ib_mr *irdma_get_dma_mr(struct ib_pd *ibpd, int access)
 {
@@ -592,8 +592,8 @@ free_mr:
  *
  * A list of one page needs no entry in HMC memory: its address goes into the work request.
  * Context: process.
- * Return: the region, or an ERR_PTR: -EOPNOTSUPP, -EINVAL, -EOVERFLOW, -ENOMEM or a command's
- * error.
+ * Return: the region, or an ERR_PTR: -EOPNOTSUPP, -EINVAL (too many pages, no STag free),
+ * -ENOMEM or a command's error.
  */
 struct ib_mr *irdma_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_num_sg)
 {
@@ -866,7 +866,7 @@ static void fill_mw_cmd(const struct irdma_mw *mw, struct irdma_stag_cmd *cmd)
  * @udata: its tail must be empty
  *
  * Context: process.
- * Return: 0, -EOPNOTSUPP, -EOVERFLOW, -ENOMEM or a command's error.
+ * Return: 0, -EOPNOTSUPP, -EINVAL (no STag free), -ENOMEM or a command's error.
  */
 int irdma_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
 {

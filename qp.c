@@ -392,8 +392,8 @@ static int check_init_attr(struct irdma_device *dev, const struct ib_qp_init_att
  *
  * Context: process.
  * Return: 0, -EOPNOTSUPP for anything but a plain RC QP, -EINVAL for a limit
- * exceeded, -ENODATA if user space did not register the queues, -EOVERFLOW if all numbers are
- * in use, -ENOMEM, or the failure of the command.
+ * exceeded, the number of QPs included, -ENODATA if user space did not register the queues,
+ * -ENOMEM, or the failure of the command.
  */
 int irdma_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_udata *udata)
 {
@@ -426,11 +426,9 @@ int irdma_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_
 	if (!uctx || uctx->raw_attrs)
 		grant_caps(qp, &sizes);
 
-	ret = ida_alloc_range(&dev->qp_ids, IRDMA_RESERVED_IDS, dev->limits.qps - 1, GFP_KERNEL);
-	if (ret < 0) {
-		ret = ret == -ENOSPC ? -EOVERFLOW : ret;
+	ret = irdma_id_alloc(&dev->qp_ids, IRDMA_RESERVED_IDS, dev->limits.qps);
+	if (ret < 0)
 		goto free_queues;
-	}
 	qp->qpn = ret;
 	ibqp->qp_num = ret;
 	irdma_qos_user_init(&qp->qos, qp->qpn);

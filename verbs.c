@@ -72,6 +72,22 @@ int irdma_udata_none(struct ib_udata *udata)
 	return 0;
 }
 
+/**
+ * irdma_id_alloc - reserve the number of a verbs object
+ * @ids: numbers of its kind
+ * @first: least one
+ * @end: one more than the greatest
+ *
+ * Context: process.
+ * Return: the number, -EINVAL if all that irdma_query_device() tells of are in use, or -ENOMEM.
+ */
+int irdma_id_alloc(struct ida *ids, u32 first, u32 end)
+{
+	int id = ida_alloc_range(ids, first, end - 1, GFP_KERNEL);
+
+	return id == -ENOSPC ? -EINVAL : id;
+}
+
 /*
  * Device and port.
  */
@@ -307,9 +323,9 @@ static int irdma_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 		return ret;
 	if (udata && udata->outlen < sizeof(resp))
 		return -EINVAL;
-	id = ida_alloc_range(&dev->pd_ids, IRDMA_RESERVED_IDS, dev->limits.pds - 1, GFP_KERNEL);
+	id = irdma_id_alloc(&dev->pd_ids, IRDMA_RESERVED_IDS, dev->limits.pds);
 	if (id < 0)
-		return id == -ENOSPC ? -EOVERFLOW : id;
+		return id;
 	to_irdma_pd(ibpd)->id = id;
 	if (!udata)
 		return 0;

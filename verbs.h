@@ -186,6 +186,7 @@ bool irdma_qp_flushed_left(struct irdma_cq *cq);
 int irdma_udata_in(struct ib_udata *udata, void *req, size_t size, size_t min);
 int irdma_udata_out(struct ib_udata *udata, const void *resp, size_t size);
 int irdma_udata_none(struct ib_udata *udata);
+int irdma_id_alloc(struct ida *ids, u32 first, u32 end);
 
 /* Limits that query_device tells (spec 02, 8.1). */
 #define IRDMA_MAX_FR_PAGES	262144	/* of a fast register */
