@@ -41,6 +41,7 @@ static const struct rhashtable_params qp_params = {
 
 struct sim_wire sim_wire = { .delay_ns = 20000 };
 void (*sim_sniffer)(const struct sim_packet *p);
+void (*sim_tap)(const u8 *mac, u32 mac_len, const u8 *ip, u32 len, bool ipv4, u16 vlan);
 static struct sim_host *hosts;
 
 struct irdma_cm_core *irdma_cm_core_of(struct ib_device *ibdev)
@@ -78,12 +79,19 @@ static void launch(const u8 *ip, u32 len, bool ipv4, u16 vlan)
 	sim_event_at(&p->event, sim_now_ns + delay);
 }
 
-void sim_send(const u8 *ip, u32 len, bool ipv4, u16 vlan)
+static void send_frame(const u8 *mac, u32 mac_len, const u8 *ip, u32 len, bool ipv4, u16 vlan)
 {
+	if (sim_tap)
+		sim_tap(mac, mac_len, ip, len, ipv4, vlan);
 	if (!sim_one_in(sim_wire.loss))
 		launch(ip, len, ipv4, vlan);
 	if (sim_one_in(sim_wire.dup))
 		launch(ip, len, ipv4, vlan);
+}
+
+void sim_send(const u8 *ip, u32 len, bool ipv4, u16 vlan)
+{
+	send_frame(NULL, 0, ip, len, ipv4, vlan);
 }
 
 /* The datagram around a TCP segment. */
@@ -682,7 +690,8 @@ static int op_frame_send(struct irdma_cm_core *core, struct irdma_cm_node *node,
 
 	SIM_CHECK(f->len <= f->size, "frame of %u bytes in %u", f->len, f->size);
 	if (f->mac_len)
-		sim_send(f->data + f->mac_len, f->len - f->mac_len, f->ipv4, node->quad.vlan);
+		send_frame(f->data, f->mac_len, f->data + f->mac_len, f->len - f->mac_len, f->ipv4,
+			   node->quad.vlan);
 	else
 		send_tcp(h, &node->quad, node->tos, f->data, f->len);
 	op_frame_free(core, f);
@@ -757,13 +766,21 @@ static void packet_arrives(struct sim_event *ev)
 
 /* --- addresses --- */
 
+void sim_mac(u8 *mac, u32 ip)
+{
+	irdma_cm_put16(mac, 0x0200);
+	irdma_cm_put32(mac + 2, ip);
+}
+
 static int op_resolve(struct irdma_cm_core *core, const struct irdma_cm_quad *quad, u8 tos,
 		      struct irdma_cm_route *route)
 {
 	struct sim_host *h = host_of(core);
 
-	(void)tos;
 	route->mtu = 1500;
+	route->prio = tos >> 5;
+	sim_mac(route->local_mac, h->ip);
+	sim_mac(route->remote_mac, quad->remote_ip[quad->ipv4 ? 0 : 3]);
 	route->vlan = quad->vlan != IRDMA_CM_NO_VLAN ? quad->vlan : h->vlan;
 	route->arp_idx = 1;
 	route->loopback = quad->ipv4 && irdma_ipv4_is_lpb(quad->local_ip[0], quad->remote_ip[0]);

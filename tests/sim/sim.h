@@ -54,6 +54,8 @@ struct sim_host;
 
 /* Where packets go that no host of ours owns: a scripted peer, or NULL. */
 extern void (*sim_sniffer)(const struct sim_packet *p);
+/* Sees each frame when it is sent; @mac_len is 0 if hardware would add the Ethernet header. */
+extern void (*sim_tap)(const u8 *mac, u32 mac_len, const u8 *ip, u32 len, bool ipv4, u16 vlan);
 
 struct sim_qp {
 	struct ib_qp ibqp;
@@ -98,6 +100,7 @@ struct sim_host {
 
 struct sim_host *sim_host_new(u32 ip, bool raw_frames);
 void sim_host_free(struct sim_host *h);
+void sim_mac(u8 *mac, u32 ip);
 void sim_send(const u8 *ip, u32 len, bool ipv4, u16 vlan);
 struct sim_qp *sim_qp_new(struct sim_host *h);
 void sim_qp_destroy(struct sim_qp *qp);
@@ -119,6 +122,7 @@ struct sim_id {
 	int refs;
 	int free_work;		/* events that may be queued */
 	bool connect_wait, drop_events;
+	bool ipv6;		/* set before listen or connect: addresses are fd00::<ip> */
 	struct sim_qp *qp;
 	struct sim_id *listener;
 	void (*handler)(struct sim_id *id, struct iw_cm_event *ev);

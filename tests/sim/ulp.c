@@ -213,10 +213,18 @@ void sim_id_destroy(struct sim_id *id)
 	id_unref(id);
 }
 
-static void set_addr(struct sockaddr_storage *ss, u32 ip, u16 port)
+static void set_addr(struct sockaddr_storage *ss, bool ipv6, u32 ip, u16 port)
 {
+	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)ss;
 	struct sockaddr_in *sin = (struct sockaddr_in *)ss;
 
+	if (ipv6) {
+		sin6->sin6_family = AF_INET6;
+		sin6->sin6_addr.s6_addr32[0] = htonl(0xfd000000);
+		sin6->sin6_addr.s6_addr32[3] = htonl(ip);
+		sin6->sin6_port = htons(port);
+		return;
+	}
 	sin->sin_family = AF_INET;
 	sin->sin_addr.s_addr = htonl(ip);
 	sin->sin_port = htons(port);
@@ -226,7 +234,7 @@ int sim_listen(struct sim_id *id, u32 ip, u16 port, int backlog)
 {
 	int ret;
 
-	set_addr(&id->id.m_local_addr, ip, port);
+	set_addr(&id->id.m_local_addr, id->ipv6, ip, port);
 	id->free_work = backlog;
 	id->state = ID_LISTEN;
 	ret = irdma_create_listen(&id->id, backlog);
@@ -240,8 +248,8 @@ int sim_connect(struct sim_id *id, struct sim_qp *qp, u32 remote_ip, u16 local_p
 {
 	int ret;
 
-	set_addr(&id->id.m_local_addr, id->host->ip, local_port);
-	set_addr(&id->id.m_remote_addr, remote_ip, port);
+	set_addr(&id->id.m_local_addr, id->ipv6, id->host->ip, local_port);
+	set_addr(&id->id.m_remote_addr, id->ipv6, remote_ip, port);
 	id->state = ID_CONN_SENT;
 	id->connect_wait = true;
 	id->qp = qp;
