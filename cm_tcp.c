@@ -391,6 +391,8 @@ void irdma_cm_send_out(struct irdma_cm_node *node)
 		kind = IRDMA_MPA_REJECT;
 		fallthrough;
 	case IRDMA_CM_OUT_MPA_REQ:
+		/* Nothing is queued behind it (RFC 9293 section 3.9.1.2). */
+		tx.flags |= IRDMA_TCP_PSH;
 		tx.hdr_len = irdma_cm_build_mpa_frame(node, tx.hdr, kind);
 		tx.data = node->tx_data;
 		tx.len = node->tx_len;

@@ -9,7 +9,8 @@
 #include "test.h"
 
 enum { US = 0x0a000001, PEER = 0x0a000063, PORT = 7000, PEER_PORT = 40000, PEER_ISS = 5000 };
-enum { F = IRDMA_TCP_FIN, S = IRDMA_TCP_SYN, R = IRDMA_TCP_RST, A = IRDMA_TCP_ACK };
+enum { F = IRDMA_TCP_FIN, S = IRDMA_TCP_SYN, R = IRDMA_TCP_RST, A = IRDMA_TCP_ACK,
+       P = IRDMA_TCP_PSH };
 
 struct seen {		/* a segment that the peer received */
 	u32 seq, ack;
@@ -302,7 +303,7 @@ static inline void to_mpareq_sent(void)
 {
 	to_syn_sent();
 	peer_raw(PEER_PORT, 30000, PEER_ISS, our_iss + 1, S | A, syn_opts, 8, NULL, 0);
-	expect(A, our_iss + 1, PEER_ISS + 1);
+	expect(P | A, our_iss + 1, PEER_ISS + 1);
 	SIM_CHECK(last()->len == 24 && !memcmp(last()->data, "MPA ID Req Frame", 16) &&
 		  last()->data[16] == 0x50 && last()->data[17] == 2 &&
 		  irdma_cm_get16(last()->data + 20) == (0x8000 | 8) &&

@@ -306,7 +306,7 @@ static void test_reject_in_the_handler(void)
 		handshake();
 		peer(PEER_ISS + 1, our_iss + 1, A, p, n);
 		SIM_CHECK(requests == 1, "%u requests", requests);
-		expect(F | A, our_iss + 1, PEER_ISS + 1 + n);
+		expect(F | P | A, our_iss + 1, PEER_ISS + 1 + n);
 		if (then[i])
 			peer(PEER_ISS + 1 + n, then[i] & A ? our_iss + 1 + last()->len + 1 : 0,
 			     then[i], NULL, 0);

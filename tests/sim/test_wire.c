@@ -329,13 +329,13 @@ static void test_reject_and_close(void)
 	begin(true);
 	to_request();
 	run(do_reject, NULL);
-	expect(F | A, our_iss + 1, nxt);
+	expect(F | P | A, our_iss + 1, nxt);
 	SIM_CHECK(last()->len == 26 && last()->data[16] == 0x70 && last()->data[25] == 'o',
 		  "rejecting reply of %u bytes", last()->len);
 	fin = our_iss + 1 + 26;
 	peer(nxt, fin, A, NULL, 0);		/* all but the FIN */
 	sim_run_for(1100 * MS);
-	expect(F | A, our_iss + 1, nxt);	/* comes again */
+	expect(F | P | A, our_iss + 1, nxt);	/* comes again */
 	peer(nxt, fin + 1, A, NULL, 0);		/* FIN_WAIT2 */
 	peer(nxt, fin + 1, F | A, NULL, 0);	/* TIME_WAIT */
 	expect(A, fin + 1, nxt + 1);
@@ -363,7 +363,7 @@ static void test_simultaneous_close(void)
 	expect(A, fin + 1, nxt + 1);
 	SIM_CHECK(!atomic_read(&host->core->time_wait), "TIME_WAIT before our FIN was acknowledged");
 	sim_run_for(1100 * MS);
-	expect(F | A, our_iss + 1, nxt + 1);
+	expect(F | P | A, our_iss + 1, nxt + 1);
 	peer(nxt + 1, fin + 1, A, NULL, 0);
 	SIM_CHECK(atomic_read(&host->core->num_nodes) == 1, "no TIME_WAIT");
 	sim_run_for(61 * SEC);
