@@ -24,17 +24,20 @@
 
 /* There is no event for the end of duplicate address detection, which takes about a second. */
 #define TENTATIVE_RETRY_MS	500
+#define MISSING_GRACE_MS	1000
 
 /**
  * struct known_addr - an address in a scan of the net devices
  * @entry: in the list of the scan
  * @addr: the address
  * @ifindex: of the device that has it
+ * @missing: since when (jiffies) it is away, 0: it is there
  */
 struct known_addr {
 	struct list_head entry;
 	struct irdma_cm_laddr addr;
 	int ifindex;
+	unsigned long missing;
 };
 
 /**
@@ -523,14 +526,47 @@ static void update_own_arp(struct irdma_device *dev, const struct known_addr *kn
 	irdma_arp_update(dev, &key, up ? known->addr.mac : NULL);
 }
 
-static void refresh(struct irdma_device *dev, struct list_head *now)
+/* Does another interface, or the same one with another MAC address, have the address now? */
+static bool address_moved(struct list_head *now, const struct known_addr *what)
+{
+	struct known_addr *known;
+
+	list_for_each_entry(known, now, entry)
+		if (known->addr.ipv4 == what->addr.ipv4 &&
+		    !memcmp(known->addr.ip, what->addr.ip, sizeof(what->addr.ip)))
+			return true;
+	return false;
+}
+
+/*
+ * Has the address been away long enough?  The LAN driver closes and opens its interface to
+ * change traffic classes, and an administrator may: like those of the host's own TCP, our
+ * connections and listeners outlive that.
+ */
+static bool addr_is_gone(struct list_head *now, struct known_addr *known)
+{
+	if (!known->missing)
+		known->missing = jiffies ?: 1;
+	return address_moved(now, known) ||
+	       time_after_eq(jiffies, known->missing + msecs_to_jiffies(MISSING_GRACE_MS));
+}
+
+/* Returns whether an address is missing that may come back. */
+static bool refresh(struct irdma_device *dev, struct list_head *now)
 {
 	struct irdma_addrs *addrs = dev->addrs;
 	struct known_addr *known, *next;
+	bool missing = false;
 
 	list_for_each_entry_safe(known, next, &addrs->known, entry) {
-		if (find_known(now, known))
+		if (find_known(now, known)) {
+			known->missing = 0;
 			continue;
+		}
+		if (!addr_is_gone(now, known)) {
+			missing = true;
+			continue;
+		}
 		list_del(&known->entry);
 		irdma_if_notify(dev->cm, &known->addr, false);
 		update_own_arp(dev, known, false);
@@ -543,6 +579,7 @@ static void refresh(struct irdma_device *dev, struct list_head *now)
 		update_own_arp(dev, known, true);
 		irdma_if_notify(dev->cm, &known->addr, true);
 	}
+	return missing;
 }
 
 static void refresh_work(struct work_struct *work)
@@ -551,14 +588,15 @@ static void refresh_work(struct work_struct *work)
 						 refresh_work);
 	struct irdma_device *dev = addrs->dev;
 	struct addr_scan scan;
+	bool missing = false;
 
 	mutex_lock(&addrs->refresh_lock);
 	if (!scan_all(dev, &scan)) {
-		refresh(dev, &scan.list);
+		missing = refresh(dev, &scan.list);
 		scan_free(&scan.list);
 	}
 	mutex_unlock(&addrs->refresh_lock);
-	if (scan.err || scan.tentative)
+	if (scan.err || scan.tentative || missing)
 		queue_delayed_work(dev->wq, &addrs->refresh_work,
 				   msecs_to_jiffies(TENTATIVE_RETRY_MS));
 }

@@ -136,10 +136,10 @@ def test_refused(ours):
 def test_killed_client(ours):
     """The peer is told when a client is killed, and all its resources come back."""
     a, b = ours["A"], ours["B"]
-    server, client = traffic.endless_rping(b, a, 1000)
-    client.kill()
-    client.wait(20)
-    server.wait(20)
+    with traffic.endless_rping(b, a, 1000) as (server, client):
+        client.kill()
+        client.wait(20)
+        server.wait(20)
     for host in (a, b):
         out = host.run("rdma resource show qp").out
         assert "pid" not in out, f"host {host.name}: expected no user QP left, got {out!r}"

@@ -5,6 +5,9 @@ import time
 import pytest
 
 import traffic
+from guest.lab import tshark
+
+ETH_HLEN = 14
 
 pytestmark = pytest.mark.ci_kernel("6.12")
 
@@ -36,10 +39,10 @@ def test_crc_error(own_lab):
     """A bit that only the CRC of MPA finds ends the connection at both ends, and that one alone."""
     lab = own_lab("irdma")
     a, b = lab["A"], lab["B"]
-    server, client = traffic.endless_rping(b, a, 4096)
-    lab.wire("fault", "add", "corrupt", "nth=1", "from=A", "payload=1000", "offset=600", "checksum=fix")
-    for end in (client, server):
-        end.wait(20)
+    with traffic.endless_rping(b, a, 4096) as (server, client):
+        lab.wire("fault", "add", "corrupt", "nth=1", "from=A", "payload=1000", "offset=600", "checksum=fix")
+        for end in (client, server):
+            end.wait(20)
     rping_both_ways(lab)
 
 
@@ -69,6 +72,20 @@ def test_held_command(labs):
         end.wait(20).check()
 
 
+def test_warnings_of_the_engine(labs):
+    """An HMC error, and the one critical error that is none: they are told, and nothing ends."""
+    lab = labs.get("irdma")
+    a, b = lab["A"], lab["B"]
+    faults = {"hmc error 5 7": "HMC error: info 0x00000005 data 0x00000007",
+              "critical 0x1024d": "critical error 0x0001024d"}
+    with traffic.endless_rping(b, a, 1000) as (_, client):
+        for fault, message in faults.items():
+            seen = len(a.dmesg())
+            a.fault(*fault.split())
+            a.wait_dmesg(message, 10, seen)
+            traffic.still_flows(client)
+
+
 def wait_active(host, seen=None, seconds=60):
     """Wait for an active port; seen: number of kernel messages of before the reset."""
     deadline = time.monotonic() + seconds
@@ -76,16 +93,16 @@ def wait_active(host, seen=None, seconds=60):
         assert time.monotonic() < deadline, f"host {host.name}: expected an active port in {seconds} s, got {out!r}"
 
 
-@pytest.mark.parametrize("reset", ["pf", "core", "global"])
-def test_reset_under_load(own_lab, reset):
+@pytest.mark.parametrize("fault", ["reset pf", "reset core", "reset global", "critical 0x10000001"])
+def test_reset_under_load(own_lab, fault):
     """Connections end, the device comes back, and new ones work."""
     lab = own_lab("irdma")
     a, b = lab["A"], lab["B"]
-    server, client = traffic.endless_rping(b, a, 1000)
     seen = len(a.dmesg())
-    a.fault("reset", reset)
-    client.wait(30)
-    server.wait(60)
+    # a server that waits for data need not learn of it (RFC 9293, 3.5.1)
+    with traffic.endless_rping(b, a, 1000) as (_, client):
+        a.fault(*fault.split())
+        client.wait(30)
     wait_active(a, seen)
     rping_both_ways(lab)
 
@@ -94,11 +111,11 @@ def test_unbind_under_load(own_lab):
     """The device is taken from the driver while a program uses it; the program is told and ends."""
     lab = own_lab("irdma")
     a, b = lab["A"], lab["B"]
-    server, client = traffic.endless_rping(a, b, 1000)
-    a.run("cd /sys/bus/auxiliary/drivers/*irdma* && dev=$(ls -d ice.*) && echo $dev > unbind && "
-          "test ! -e /sys/class/infiniband/irdma0 && echo $dev > bind", timeout=40).check()
-    for end in (server, client):
-        end.wait(30)
+    with traffic.endless_rping(a, b, 1000) as (server, client):
+        a.run("cd /sys/bus/auxiliary/drivers/*irdma* && dev=$(ls -d ice.*) && echo $dev > unbind && "
+              "test ! -e /sys/class/infiniband/irdma0 && echo $dev > bind", timeout=40).check()
+        for end in (server, client):
+            end.wait(30)
     wait_active(a)
     rping_both_ways(lab)
 
@@ -111,3 +128,41 @@ def test_surprise_removal(own_lab):
     host.run("rmmod irdma", timeout=30).check()
     took = time.monotonic() - start
     assert took < 15, f"expected rmmod to end within 15 s of a surprise removal, took {took:.0f} s"
+
+
+def test_mtu_change(labs):
+    """Connections of before live on; new ones use the larger frames, and the small ones again."""
+    lab = labs.get("irdma")
+    a, b = lab["A"], lab["B"]
+    ports = {9000: 7175, 1500: 7176}
+    with traffic.endless_rping(b, a, 1000) as (_, client):
+        for mtu, port in ports.items():
+            for host in a, b:
+                host.run(f"ip link set {host.ports[0].netdev} mtu {mtu}").check()
+            traffic.still_flows(client)
+            traffic.rping(b, a, 16384, port=port)
+    for mtu, port in ports.items():
+        longest = max(int(length) for pcap in lab.pcaps() for length in
+                      tshark(pcap, "-Y", f"tcp.port == {port}", "-T", "fields", "-e", "frame.len"))
+        assert longest == mtu + ETH_HLEN, f"expected frames of up to {mtu + ETH_HLEN} bytes, got {longest}"
+
+
+LOW_DELAY = 0x10        # a type of service that Linux gives priority 6
+CLASSES = {
+    1: "tc-bw all:0 0:100 prio-tc all:0",
+    2: "tc-bw all:0 0:50 1:50 prio-tc all:0 6:1",
+}
+
+
+def test_traffic_classes(labs):
+    """The LAN driver's classes come and go: queue pairs stop, move to their new queue set, go on."""
+    lab = labs.get("irdma")
+    a, b = lab["A"], lab["B"]
+    with traffic.endless_rping(b, a, 1000) as (_, client):
+        for number in 2, 1:
+            a.run(f"dcb ets set dev {a.ports[0].netdev} willing off tc-tsa all:ets {CLASSES[number]}").check()
+            traffic.still_flows(client)
+            # the LAN driver closed its interface meanwhile, which took the addresses of IPv6 with it
+            traffic.rping(b, a, 4096)
+            traffic.rping(a, b, 4096)
+            traffic.ucmatose(b, a, 5, tos=LOW_DELAY)

@@ -4,6 +4,7 @@
 A server counts as ready when the kernel lists its listener (rdma resource), not after
 some time.
 """
+import contextlib
 import json
 import re
 import time
@@ -13,6 +14,7 @@ from guest.errors import LabError
 
 LISTEN_TIMEOUT_S = 20
 FIRST_PORT = 7999
+ENDLESS_PORT = 7173
 
 
 def adapter_listeners(host):
@@ -69,14 +71,26 @@ def rping(server, client, size=64, count=10, ip6=False, port=7174, timeout=60, i
     return pair(server, f"rping -s {opts}", client, f"rping -c {opts}", port, timeout)
 
 
+@contextlib.contextmanager
 def endless_rping(server, client, size):
-    """Start an rping that does not end by itself; returns (server's, client's command) once data flows."""
-    opts = f"-a {server.ip4} -C 1000000 -S {size}"
-    s = server.popen(f"rping -s {opts}")
-    wait_listening(server, 7174, s)
-    c = client.popen(f"rping -c {opts} -v")
-    c.wait_output(re.compile("ping data"), timeout=20)
-    return s, c
+    """An rping that does not end by itself: gives (server's, client's command) once data flows, ends them at last."""
+    opts = f"-a {server.ip4} -p {ENDLESS_PORT} -C 1000000 -S {size}"
+    ends = [server.popen(f"rping -s {opts}")]
+    try:
+        wait_listening(server, ENDLESS_PORT, ends[0])
+        ends.append(client.popen(f"rping -c {opts} -v"))
+        ends[1].wait_output(re.compile("ping data"), timeout=20)
+        yield tuple(ends)
+    finally:
+        for end in ends:
+            end.kill()
+            end.wait(20)
+
+
+def still_flows(client, pings=20, timeout=20):
+    """Wait until the client of endless_rping() has got so many answers more."""
+    last = int(re.findall(r"rdma-ping-(\d+):", client.out)[-1])
+    client.wait_output(re.compile(rf"rdma-ping-{last + pings}:"), timeout)
 
 
 SIW_FAULT = r"kernel BUG at drivers/infiniband/core/iwcm\.c"
@@ -118,9 +132,9 @@ def perftest(tool, server, client, opts="", port=18515, timeout=120):
     return [[float(x) for x in r] for r in rows]
 
 
-def ucmatose(server, client, connections=50, count=10, size=1000, timeout=90):
-    """Many connections at once; every one must be made and carry its messages."""
-    opts = f"-c {connections} -C {count} -S {size}"
+def ucmatose(server, client, connections=50, count=10, size=1000, tos=0, timeout=90):
+    """Many connections at once; every one must be made and carry its messages.  tos: of IPv4."""
+    opts = f"-c {connections} -C {count} -S {size} -t {tos}"
     r, c = pair(server, f"ucmatose {opts}", client, f"ucmatose {opts} -s {server.ip4}", 7471, timeout)
     for side, result in (("server", r), ("client", c)):
         assert "return status 0" in result.out, (

@@ -406,7 +406,9 @@ def remove_stale():
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _tshark(path, *argv):
+def tshark(path, *argv):
+    """Return the lines that tshark prints about a capture."""
+    tools.need("tshark")
     r = subprocess.run(["tshark", "-r", str(path), "--disable-protocol", "rpcordma",
                         "--disable-protocol", "smb_direct", *argv], capture_output=True,
                        text=True, check=False)
@@ -420,11 +422,10 @@ def check_capture(path, only=None, crc=True):
 
     only: display filter of the frames that count; crc: whether CRCs do.
     """
-    tools.need("tshark")
     only = f"({only}) && " if only else ""
-    found = _tshark(path, "-Y", f"{only}_ws.malformed")
+    found = tshark(path, "-Y", f"{only}_ws.malformed")
     frame = ""
-    for line in _tshark(path, "-Y", f"{only}iwarp_mpa", "-O", "iwarp_mpa") if crc else ():
+    for line in tshark(path, "-Y", f"{only}iwarp_mpa", "-O", "iwarp_mpa") if crc else ():
         if line.startswith("Frame "):
             frame = line.split(":")[0]
         elif "Bad CRC32" in line:
