@@ -5,9 +5,11 @@
  * errno by errno where it names one.  Commands go through the ioctl that carries a write()
  * command, so that tails can have any length.  Runs in a guest, statically linked.
  *
- * usage: uverbs_fuzz [UVERBS-DEVICE]
+ * usage: uverbs_fuzz [UVERBS-DEVICE [limits|crowd]]
  *
- * Prints a line for each failure ("case: expected ..., got ...") and the counts last.
+ * "limits" reaches each number of objects that the device reports, "crowd" gives commands from
+ * many processes at once; without a word all the other cases run.  Prints a line for each
+ * failure ("case: expected ..., got ...") and the counts last.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +22,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <rdma/ib_user_ioctl_cmds.h>
@@ -601,31 +604,36 @@ static void test_rereg(struct ctx *c)
 	expect(0, dereg_mr(c, ring), "rereg: dereg of queue memory");
 }
 
+static int alloc_mw(struct ctx *c, uint8_t type, struct ib_uverbs_alloc_mw_resp *resp,
+		    const struct tail *tail)
+{
+	struct ib_uverbs_alloc_mw cmd = { .pd_handle = c->pd, .mw_type = type };
+
+	return command(c->fd, IB_USER_VERBS_CMD_ALLOC_MW, &cmd, sizeof(cmd), resp, sizeof(*resp),
+		       tail);
+}
+
+static int dealloc_mw(struct ctx *c, uint32_t handle)
+{
+	struct ib_uverbs_dealloc_mw cmd = { .mw_handle = handle };
+
+	return command(c->fd, IB_USER_VERBS_CMD_DEALLOC_MW, &cmd, sizeof(cmd), NULL, 0, NULL);
+}
+
 static void test_mws(struct ctx *c)
 {
-	struct ib_uverbs_alloc_mw cmd = { .pd_handle = c->pd };
-	struct ib_uverbs_alloc_mw_resp resp;
+	struct ib_uverbs_alloc_mw_resp resp = {};
 	uint64_t junk = 1;
 
 	for (int type = 0; type < 256; type++) {
 		int want = type == 1 || type == 2 ? 0 : EINVAL;
-		int err;
 
-		cmd.mw_type = type;
-		memset(&resp, 0, sizeof(resp));
-		err = command(c->fd, IB_USER_VERBS_CMD_ALLOC_MW, &cmd, sizeof(cmd), &resp,
-			      sizeof(resp), NULL);
-		if (!expect(want, err, "MW: type %d", type)) {
-			struct ib_uverbs_dealloc_mw d = { .mw_handle = resp.mw_handle };
-
+		if (!expect(want, alloc_mw(c, type, &resp, NULL), "MW: type %d", type)) {
 			expect_value(1, resp.rkey >> 8 != 0, "MW: index is not 0");
-			expect(0, command(c->fd, IB_USER_VERBS_CMD_DEALLOC_MW, &d, sizeof(d), NULL,
-					  0, NULL), "MW: dealloc");
+			expect(0, dealloc_mw(c, resp.mw_handle), "MW: dealloc");
 		}
 	}
-	cmd.mw_type = 1;
-	expect(EOPNOTSUPP, command(c->fd, IB_USER_VERBS_CMD_ALLOC_MW, &cmd, sizeof(cmd), &resp,
-				   sizeof(resp), &(struct tail){ &junk, 8, NULL, 0 }),
+	expect(EOPNOTSUPP, alloc_mw(c, 1, &resp, &(struct tail){ &junk, 8, NULL, 0 }),
 	       "MW: unknown tail");
 }
 
@@ -1178,6 +1186,149 @@ static void test_random(unsigned int seed)
 	passed++;
 }
 
+/*
+ * Numbers of objects: all that the device reports can be made, one more is refused with EINVAL.
+ * The queues of all QPs and CQs lie in the same memory, since nothing ever completes.
+ */
+
+static int another_pd(struct qp_env *e)
+{
+	uint32_t handle;
+	uint64_t out;
+
+	return alloc_pd(e->c.fd, &handle, &(struct tail){ NULL, 0, &out, sizeof(out) });
+}
+
+static int another_mr(struct qp_env *e)
+{
+	struct mr_args a = at(&e->c, 0, 1, IB_UVERBS_ACCESS_LOCAL_WRITE);
+	struct reg_req req = {};
+	uint32_t handle;
+
+	return reg_mr(&e->c, &a, &handle, &(struct tail){ &req, sizeof(req), NULL, 0 }, NULL);
+}
+
+static int another_mw(struct qp_env *e)
+{
+	struct ib_uverbs_alloc_mw_resp resp;
+
+	return alloc_mw(&e->c, 2, &resp, NULL);
+}
+
+static int another_cq(struct qp_env *e)
+{
+	struct cq_req req = { (uintptr_t)e->c.mem, (uintptr_t)e->c.mem + PAGE };
+	struct cq_args a = { 64, 0, &req, sizeof(req), 8 };
+	uint32_t handle;
+
+	reg_queue(&e->c, 0, 1, (struct reg_req){ 2, 1, 0, 0 });
+	reg_queue(&e->c, 1, 1, (struct reg_req){ 2, 1, 0, 0 });
+	return create_cq(&e->c, &a, &handle, NULL);
+}
+
+static int another_qp(struct qp_env *e)
+{
+	struct qp_args a = good_qp(e);
+	uint32_t handle;
+
+	reg_queue(&e->c, QP_AT, SQ_PAGES + RQ_PAGES + 1, (struct reg_req){ 1, 0, RQ_PAGES, SQ_PAGES });
+	return create_qp(e, &a, &handle, NULL);
+}
+
+/* @have of the @limit objects exist before, made by open_qp_env(). */
+static void reach(const char *name, uint32_t limit, uint32_t have, int (*another)(struct qp_env *e))
+{
+	struct timespec start, end;
+	struct qp_env e;
+	int err = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	/* twice: a context that ends gives all of them back */
+	for (int round = 0; round < 2; round++) {
+		uint32_t made = have;
+
+		open_qp_env(&e);
+		for (; made <= limit; made++) {
+			err = another(&e);
+			if (err || (round && made > have + 10))
+				break;
+		}
+		if (!round) {
+			expect_value(limit, made, "limits: number of %ss", name);
+			expect(EINVAL, err, "limits: %s above the limit", name);
+			expect(EINVAL, another(&e), "limits: %s above the limit, again", name);
+		} else {
+			expect(0, err, "limits: %s in a new context", name);
+		}
+		close_ctx(&e.c);
+	}
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	printf("%u %ss, %ld s\n", limit, name, (long)(end.tv_sec - start.tv_sec));
+}
+
+static void test_limits(void)
+{
+	struct ib_uverbs_query_device_resp a = {};
+	uint64_t response = 0;
+	struct ctx c;
+
+	open_ctx(&c);
+	if (expect(0, command(c.fd, IB_USER_VERBS_CMD_QUERY_DEVICE, &response, sizeof(response), &a,
+			      sizeof(a), NULL), "limits: query"))
+		return;
+	close_ctx(&c);
+	reach("QP", a.max_qp, 0, another_qp);
+	reach("CQ", a.max_cq, 1, another_cq);
+	reach("MR", a.max_mr, 0, another_mr);
+	reach("MW", a.max_mw, 0, another_mw);
+	reach("PD", a.max_pd, 1, another_pd);
+}
+
+/* Many processes give the commands at the same time (C39): none is lost, none mixed up. */
+#define CROWD		8
+#define CROWD_ROUNDS	200
+
+static void test_crowd(void)
+{
+	uint32_t *keys = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t pids[CROWD];
+
+	for (unsigned int p = 0; p < CROWD; p++) {
+		pids[p] = fork();
+		if (pids[p])
+			continue;
+		struct ib_uverbs_reg_mr_resp resp;
+		struct reg_req req = {};
+		struct tail tail = { &req, sizeof(req), NULL, 0 };
+		struct ib_uverbs_alloc_mw_resp mw;
+		struct ctx c;
+		uint32_t mr;
+
+		open_ctx(&c);
+		for (unsigned int i = 0; i < CROWD_ROUNDS; i++) {
+			struct mr_args a = at(&c, i % 8, 1 + i % 8, 1);
+
+			if (reg_mr(&c, &a, &mr, &tail, &resp) || alloc_mw(&c, 2, &mw, NULL))
+				_exit(1);
+			__atomic_store_n(&keys[p], resp.lkey >> 8 & 0x3fff, __ATOMIC_SEQ_CST);
+			for (unsigned int other = 0; other < CROWD; other++)
+				if (other != p && __atomic_load_n(&keys[other], __ATOMIC_SEQ_CST) ==
+				    keys[p])
+					_exit(2);
+			__atomic_store_n(&keys[p], 0, __ATOMIC_SEQ_CST);
+			if (dealloc_mw(&c, mw.mw_handle) || dereg_mr(&c, mr))
+				_exit(3);
+		}
+		_exit(0);
+	}
+	for (unsigned int p = 0; p < CROWD; p++) {
+		int status;
+
+		waitpid(pids[p], &status, 0);
+		expect_value(0, WEXITSTATUS(status), "crowd: process %u", p);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	unsigned int seed = 1;
@@ -1185,6 +1336,14 @@ int main(int argc, char **argv)
 	if (argc > 1)
 		device = argv[1];
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (argc > 2) {
+		if (!strcmp(argv[2], "limits"))
+			test_limits();
+		else if (!strcmp(argv[2], "crowd"))
+			test_crowd();
+		printf("%u passed, %u failed\n", passed, failed);
+		return failed != 0;
+	}
 	test_contexts();
 	test_mmap();
 	test_pds();
