@@ -26,11 +26,13 @@ TIMEOUT_S = 20
 def break_rule(case, cmid, mr, addr, rkey):
     signaled = e.IBV_SEND_SIGNALED
     if case == "write-key":
-        cmid.post_write(mr, addr, rkey ^ 0x5500, 64, signaled)
+        cmid.post_write(mr, 64, addr, rkey ^ 0x5500, signaled)
     elif case == "read-key":
-        cmid.post_read(mr, addr, rkey ^ 0x5500, 64, signaled)
+        cmid.post_read(mr, 64, addr, rkey ^ 0x5500, signaled)
     elif case == "write-bounds":
-        cmid.post_write(mr, addr + SIZE - 32, rkey, 64, signaled)
+        cmid.post_write(mr, 64, addr + SIZE - 32, rkey, signaled)
+    elif case == "local-bounds":
+        cmid.post_write(mr, 2 * SIZE, addr, rkey, signaled)
     elif case == "send-long":
         cmid.post_send(mr, signaled, SIZE)
     else:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""A QP that breaks a rule: both sides learn of it, everything posted completes, in error.
+"""A QP that breaks a rule (C55): both sides learn of it, everything posted completes, in error.
 
-The statuses are those of the stock driver on the same adapter.  The state at the end is not:
-the stock driver goes on telling RTS (3), C26 of the field cases.
+The statuses are those of the stock driver on the same adapter; a write completes when TCP has
+delivered it, before it is refused.  The state at the end is not: the stock driver goes on
+telling RTS (3), C26 of the field cases.
 """
 import json
 from pathlib import Path
@@ -19,9 +20,10 @@ PROGRAM = Path(__file__).resolve().parent / "qp_errors.py"
 
 # case: statuses of the breaker's send and of the other side's first receive
 CASES = {
-    "write-key": (REM_ACCESS_ERR, WR_FLUSH_ERR),
-    "read-key": (REM_ACCESS_ERR, WR_FLUSH_ERR),
-    "write-bounds": (REM_ACCESS_ERR, WR_FLUSH_ERR),
+    "write-key": (SUCCESS, WR_FLUSH_ERR),
+    "read-key": (WR_FLUSH_ERR, WR_FLUSH_ERR),
+    "write-bounds": (SUCCESS, WR_FLUSH_ERR),
+    "local-bounds": (REM_ACCESS_ERR, WR_FLUSH_ERR),
     "send-long": (SUCCESS, LOC_LEN_ERR),
 }
 
