@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""What becomes of each asynchronous event: completions, state, terminate message (C55).
+"""What becomes of each asynchronous event: completions, state, terminate message (C26, C55).
 
 The table is that of the hardware specification, 01, section 5.5: layer and type, error code
 (without the offending frame, since the events come out of nowhere), and the flush code of the
@@ -104,6 +104,7 @@ def victim(labs):
 
 
 def test_every_event(victim):
+    """C55, C26: statuses of the receives, state of the QP and terminate message, by the table."""
     wrong = []
     before = len(terminates(victim.lab, victim.host.ip4))
     for code, (_, _, status) in EVENTS.items():
@@ -121,5 +122,6 @@ def test_every_event(victim):
 
 @pytest.mark.parametrize("code", IGNORED, ids=hex)
 def test_ignored(victim, code):
+    """C55: events that are no errors."""
     got = victim.suffer(code, "send")
     assert got == [[SUCCESS], RTS], f"event {code:#06x}: expected the connection to live on, got {got}"

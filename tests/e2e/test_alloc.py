@@ -74,7 +74,7 @@ def one_round(host, site, nth):
 
 
 def test_every_allocation_may_fail(host, request):
-    """The first call from each place that allocates; with --long the third one too."""
+    """The first call from each place that allocates; with --long the third one too (C57)."""
     rounds = (1, 3) if request.config.getoption("--long") else (1,)
     _, sites = one_round(host, 0, 1)
     assert sites > 20, f"expected more than 20 places that allocate, saw {sites}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""Kernel queue pairs without a connection: runs kqp/kqp_test.ko on our driver."""
+"""Kernel queue pairs without a connection: runs kqp/kqp_test.ko on our driver (cases: see there)."""
 import re
 import shutil
 import subprocess
@@ -32,6 +32,7 @@ def run_module(host, module):
 
 
 def test_kernel_qps(labs, module):
+    """C26, C28, C30, C31, C34, C40, C42, C48: one test of the module each."""
     run_module(labs.get("irdma", hosts=1)["A"], module)
 
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """The driver comes up and goes away again, whatever happens meanwhile."""
 import re
-import statistics
 import time
 
 import pytest
 
-from conftest import TOP
+import cost
+import traffic
 
 PROBE_DEADLINE_S = 30       # 15 s for the engine to get ready, the rest for commands
 UNLOAD_DEADLINE_S = 15
@@ -24,19 +24,6 @@ def host(lab, labs):
     if a.driver != "none":
         a.unload_driver()
         a.driver = "none"
-
-
-def free_kib(host):
-    """Memory that nobody uses, KiB.
-
-    MemFree and MemAvailable leave out pages that lie in the processors' free lists, which
-    since Linux 5.13 hold freed 2 MiB blocks as well: 10 MiB come and go between two looks.
-    """
-    host.run("sync; echo 3 > /proc/sys/vm/drop_caches").check()
-    info = host.run("cat /proc/meminfo").check().out
-    lists = re.findall(r"^\s+count:\s+(\d+)", host.run("cat /proc/zoneinfo").check().out, re.M)
-    fields = re.findall(r"^(?:MemFree|Cached|Buffers|SReclaimable):\s+(\d+)", info, re.M)
-    return sum(map(int, fields)) + 4 * sum(map(int, lists))
 
 
 def slab_kib(host):
@@ -101,9 +88,7 @@ def test_link_follows_the_netdev(host):
     host.load_driver("irdma")
     for state, want in (("down", "DOWN"), ("up", "ACTIVE")):
         host.fault("link", state)
-        deadline = time.monotonic() + 20
-        while f"state {want}" not in host.run("rdma link").out:
-            assert time.monotonic() < deadline, f"link {state}: expected state {want} within 20 s"
+        traffic.wait_link(host, want, seconds=20)
 
 
 @pytest.mark.parametrize("param", ["limits_sel=8", "limits_sel=-1", "resource_profile=99", "roce_ena=1"])
@@ -117,6 +102,7 @@ def test_bad_parameter(host, param):
 
 @pytest.mark.parametrize("value", range(4))
 def test_limits_sel(host, value):
+    """C57: the documented parameter that bounds what the module takes."""
     host.load_driver("irdma", params=[f"limits_sel={value}"])
     info = host.run("ibv_devinfo -v").check().out
     qps = int(re.search(r"max_qp:\s+(\d+)", info)[1])
@@ -125,18 +111,18 @@ def test_limits_sel(host, value):
 
 
 def test_load_unload_rounds(host, request):
-    """No leak of kernel memory or adapter objects over many rounds."""
+    """No leak of kernel memory or adapter objects over many rounds (C57)."""
     rounds = 100 if request.config.getoption("--long") else 10
     host.load_driver("irdma")
     host.unload_driver()
-    before, slab = free_kib(host), slab_kib(host)
+    before, slab = cost.kernel_kib(host), slab_kib(host)
     for _ in range(rounds):
         r, log = try_load(host)
         assert r.rc == 0, f"expected insmod to succeed, got {r.err!r} {log}"
         unload(host)
         check_nothing_left(host)
     host.driver = "none"
-    lost, lost_slab = before - free_kib(host), slab_kib(host) - slab
+    lost, lost_slab = cost.kernel_kib(host) - before, slab_kib(host) - slab
     assert lost < 2048, f"expected no pages lost over {rounds} rounds, lost {lost} KiB"
     assert lost_slab < 1024, f"expected no small objects lost over {rounds} rounds, lost {lost_slab} KiB"
 
@@ -166,7 +152,7 @@ def survive(host, *fault):
 
 
 def test_every_command_may_fail(host, lab, module_labs):
-    """The n-th control command fails, for every n of bring-up and teardown."""
+    """The n-th control command fails, for every n of bring-up and teardown (C52)."""
     _, commands = command_count(host)
     for n in range(1, commands + 1):
         survive(host, "fail", n)
@@ -181,7 +167,7 @@ def test_every_command_may_fail(host, lab, module_labs):
 
 @pytest.mark.ci_kernel("6.12")
 def test_control_queue_stops(host, request):
-    """The control queue answers nothing from its n-th command on; at every n with --long."""
+    """The control queue answers nothing from its n-th command on; at every n with --long (C52)."""
     up, commands = command_count(host)
     points = range(1, commands + 1) if request.config.getoption("--long") else (1, up // 2, up, commands - 1)
     for n in points:
@@ -194,16 +180,11 @@ def test_reset_by_the_lan_driver(host):
     host.load_driver("irdma")
     seen = len(host.dmesg())
     host.fault("reset", "pf")
-    deadline = time.monotonic() + 40
-    while True:
-        out = host.run("rdma link").out
-        if "state ACTIVE" in out and len(host.dmesg()) > seen:
-            break
-        assert time.monotonic() < deadline, f"expected an active link 40 s after a PF reset, got {out!r}"
+    traffic.wait_link(host, seen=seen)
 
 
 def test_one_processor(own_lab):
-    """One processor, few vectors: the event queues share."""
+    """One processor, few vectors: the event queues share (C56)."""
     lab = own_lab("irdma", hosts=1, cpus=1)
     assert "state ACTIVE" in lab["A"].run("rdma link").out
 
@@ -219,18 +200,18 @@ def timed_ms(host, command):
 
 def cost_of(host, module):
     """What one insmod and one rmmod cost; all that the module needs is loaded."""
-    before = free_kib(host)
+    before = cost.kernel_kib(host)
     base = host.nic.counters()
     load_ms = timed_ms(host, f"insmod {module}")
     now = host.nic.counters()
-    mem = before - free_kib(host)
+    mem = cost.kernel_kib(host) - before
     return {"load time, ms": load_ms, "unload time, ms": timed_ms(host, "rmmod irdma"),
             "memory after load, KiB": mem, "CQP commands": now["cqp_ops"],  # since the queue was created
             "register accesses": now["reg_reads"] + now["reg_writes"] - base["reg_reads"] - base["reg_writes"]}
 
 
 def test_cost_of_loading(own_lab, kernel):
-    """The table "in-tree : ours", and the two that are promised: commands and memory.
+    """The table "in-tree : ours", and the two that are promised: commands and memory (C57).
 
     Medians of rounds in turn: the model shares the machine with the guest.
     """
@@ -240,10 +221,7 @@ def test_cost_of_loading(own_lab, kernel):
     host.run("m=$(modinfo -n irdma); case $m in *.xz) xz -dc $m ;; *) cat $m ;; esac > /tmp/intree.ko").check()
     host.put_module(host._lab.module("irdma", host.kernel), "/tmp/irdma.ko")
     rounds = [(cost_of(host, "/tmp/intree.ko"), cost_of(host, "/tmp/irdma.ko")) for _ in range(COST_ROUNDS)]
-    theirs, ours = ({k: statistics.median(r[side][k] for r in rounds) for k in rounds[0][side]} for side in (0, 1))
-    rows = [f"| {k} | {theirs[k]:.4g} | {ours[k]:.4g} | {ours[k] / max(theirs[k], 1e-9):.2f} |" for k in theirs]
-    table = "\n".join([f"| kernel {kernel} | in-tree | ours | ratio |", "| --- | --- | --- | --- |"] + rows)
-    (TOP / "build" / "check" / f"load-cost-{kernel}.md").write_text(table + "\n")
-    print(table)
+    theirs, ours = map(cost.medians, zip(*rounds))
+    cost.write_table("load-cost", kernel, theirs, ours)
     for what in ("memory after load, KiB", "CQP commands"):
         assert ours[what] <= theirs[what], f"{what}: expected at most the in-tree driver's {theirs[what]}, got {ours[what]}"

@@ -15,12 +15,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from conftest import IN_TREE_LEAKS  # noqa: E402  (needs the path above)
 from guest import apt, cache  # noqa: E402  (needs the path above)
-from traffic import verbs_cost as cost  # noqa: E402
+from cost import REPORTS, write_table  # noqa: E402
+from traffic import verbs_cost  # noqa: E402
 
 pytestmark = pytest.mark.ci_kernel("6.12")
 
 HERE = Path(__file__).resolve().parent
-REPORTS = HERE.parents[1] / "build" / "check"
 LOOPS = 10000
 COSTS = ("cq", "qp", "mr:4096", "mr:1048576", "mr:1073741824")
 ROUNDS = 3
@@ -52,6 +52,7 @@ def objects(host):
 
 
 def test_uverbs_fuzz(ours, tmp_path):
+    """C38, C40, C41, C45, C46, C47, C48: see the comments in uverbs_fuzz.c."""
     ours.put(compiled(tmp_path, "uverbs_fuzz.c"), "/root/uverbs_fuzz", 0o755)
     before = objects(ours)
     r = ours.run(["/root/uverbs_fuzz"], timeout=600)
@@ -122,7 +123,7 @@ def run_pyverbs(host):
 
 
 def test_pyverbs(both, kernel):
-    """What passes with the in-tree driver passes with ours; the rest is listed with reasons."""
+    """C47: what passes with the in-tree driver passes with ours; the rest is listed with reasons."""
     ours, theirs = run_pyverbs(both["A"]), run_pyverbs(both["B"])
     REPORTS.mkdir(parents=True, exist_ok=True)
     rows = [f"{name}: ours {ours.get(name)}; in-tree {theirs[name]}" for name in sorted(theirs)]
@@ -149,10 +150,10 @@ def memory_kb(host):
 
 @pytest.mark.parametrize("kind", ["cq", "qp", "mr:4096"])
 def test_no_leak(ours, kind):
-    """10,000 objects leave nothing behind, neither on the adapter nor in the kernel."""
-    cost(ours, kind, 100)
+    """10,000 objects leave nothing behind, neither on the adapter nor in the kernel (C57)."""
+    verbs_cost(ours, kind, 100)
     before, kb = objects(ours), memory_kb(ours)
-    cost(ours, kind, LOOPS)
+    verbs_cost(ours, kind, LOOPS)
     assert objects(ours) == before
     grown = memory_kb(ours) - kb
     assert grown < LOOPS // 10, f"expected less than 100 bytes an object to remain, got {grown} KiB"
@@ -160,8 +161,8 @@ def test_no_leak(ours, kind):
 
 @pytest.mark.parametrize("page", ["4K", "2M"])
 def test_large_region(ours, page):
-    """4 GiB of scattered pages."""
-    cost(ours, f"mr:{4 << 30}:{page}", 1)
+    """4 GiB of scattered pages (C40, C42)."""
+    verbs_cost(ours, f"mr:{4 << 30}:{page}", 1)
 
 
 def test_cost(both, kernel):
@@ -169,20 +170,19 @@ def test_cost(both, kernel):
 
     The table has all; what must hold is the number of commands, which has no noise.
     """
-    rows, worse = [], []
+    costs, worse = {"A": {}, "B": {}}, []
     for kind in COSTS:
         count = 5 if int(kind.partition(":")[2] or 0) >= 1 << 30 else 300
         runs = {"A": [], "B": []}
         for _ in range(ROUNDS):
             for name, results in runs.items():
-                results.append(cost(both[name], kind, count))
-        ours, theirs = (tuple(map(min, zip(*runs[name]))) for name in ("A", "B"))
-        rows += [f"| {kind}, {what} | {other:.5g} | {mine:.5g} | {mine / other:.2f} |"
-                 for what, mine, other in zip(("create us", "destroy us", "commands"), ours, theirs)]
+                results.append(verbs_cost(both[name], kind, count))
+        for name, results in runs.items():
+            costs[name].update(zip((f"{kind}, create us", f"{kind}, destroy us", f"{kind}, commands"),
+                                   map(min, zip(*results))))
+        ours, theirs = (costs[name][f"{kind}, commands"] for name in ("A", "B"))
         # a few commands are those of the process, not of its objects
-        if ours[2] > theirs[2] + 0.1:
-            worse.append(rows[-1])
-    REPORTS.mkdir(parents=True, exist_ok=True)
-    head = [f"| kernel {kernel} | in-tree | ours | ratio |", "| --- | --- | --- | --- |"]
-    (REPORTS / f"verbs-cost-{kernel}.md").write_text("\n".join(head + rows) + "\n")
+        if ours > theirs + 0.1:
+            worse.append(f"{kind}: {ours:.2f}, in-tree {theirs:.2f}")
+    write_table("verbs-cost", kernel, costs["B"], costs["A"])
     assert not worse, "expected at most the in-tree driver's commands, got " + "; ".join(worse)

@@ -293,7 +293,7 @@ static void close_ctx(struct ctx *c)
 }
 
 /*
- * Contexts (7.2, 7.10).
+ * Contexts (7.2, 7.10; C47: bytes of the response, unknown bits, lengths of old libraries).
  */
 
 static int context_errno(const uint8_t *in, size_t in_len, size_t out_len)
@@ -397,7 +397,7 @@ static void test_mmap(void)
 }
 
 /*
- * Protection domains.
+ * Protection domains (C46).
  */
 
 static void test_pds(void)
@@ -422,7 +422,7 @@ static void test_pds(void)
 }
 
 /*
- * Memory regions (3, 7.3).
+ * Memory regions (3, 7.3; C46: tails, none at all, counts against the memory's real size).
  */
 
 static void try_mr(struct ctx *c, int want, struct mr_args a, const void *req, size_t len,
@@ -466,6 +466,7 @@ static void test_mr_tails(struct ctx *c)
 	try_mr(c, 0, a, req, 8, "garbage in page counts");
 }
 
+/* C40: length 0 and lengths that wrap. */
 static void test_mr_ranges(struct ctx *c)
 {
 	static const uint64_t bad[] = { 0, (1ULL << 45) + 1, 1ULL << 46, 1ULL << 63, -1ULL,
@@ -504,6 +505,7 @@ static void test_mr_ranges(struct ctx *c)
 	}
 }
 
+/* C46, C47: page counts of queue memory, and its alignment. */
 static void test_queue_regs(struct ctx *c)
 {
 	static const uint16_t counts[] = { 0, 1, 2, 6, 7, 8, 9, 0x7fff, 0x8000, 0xffff };
@@ -550,6 +552,7 @@ static int rereg(struct ctx *c, uint32_t mr, uint32_t flags, struct mr_args a, u
 		       &tail);
 }
 
+/* C40, C41: what fails leaves a region that can be deregistered; rights need a pin for them. */
 static void test_rereg(struct ctx *c)
 {
 	enum { TRANS = 1, PD = 2, ACCESS = 4 };
@@ -710,6 +713,7 @@ static void try_cq(struct ctx *c, int want, struct cq_args a, const char *what)
 	expect(0, destroy_cq(c, cq), "CQ: destroy after %s", what);
 }
 
+/* C46 */
 static void test_cq_create(struct ctx *c, struct cq_req good)
 {
 	static const uint32_t sizes[] = { 0, 1, 2, 3, 4, 5, 64, RING_SLOTS - 1, RING_SLOTS,
@@ -769,6 +773,7 @@ static void test_cq_flags(struct ctx *c, struct cq_req good)
 	}
 }
 
+/* C45: memory of a CQ stays while that uses it.  C38: resize both ways. */
 static void test_cq_use(struct ctx *c, struct cq_req good, uint32_t ring_mr, uint32_t shadow_mr)
 {
 	struct cq_args a = { RING_SLOTS, 0, &good, sizeof(good), 8 };
@@ -908,6 +913,7 @@ static void try_qp(struct qp_env *e, int want, struct qp_args a, const char *wha
 	expect(0, destroy_qp(e, qp), "QP: destroy after %s", what);
 }
 
+/* C48 */
 static void test_qp_caps(struct qp_env *e)
 {
 	static const uint32_t bad_wrs[] = { 4064, 32768, 65536, 1u << 27, 1u << 28, 1u << 29,
@@ -965,6 +971,7 @@ static void test_qp_caps(struct qp_env *e)
 	try_qp(e, 0, a, "all zero");
 }
 
+/* C46: lengths of both tails; addresses of queues, 0 among them. */
 static void test_qp_tails(struct qp_env *e)
 {
 	uint64_t vas[] = { 0, 1, e->req.queues + 64, e->req.queues + PAGE, 1ULL << 63, -1ULL };
@@ -1027,6 +1034,7 @@ static int query_state(struct qp_env *e, uint32_t qp)
 	return err ? -err : resp.qp_state;
 }
 
+/* C26: the state that is told.  C31: ERR to ERR again and again, with each request to flush. */
 static void test_qp_modify(struct qp_env *e)
 {
 	struct qp_args a = good_qp(e);
@@ -1079,6 +1087,7 @@ static void test_qp_modify(struct qp_env *e)
 	expect(0, destroy_qp(e, qp), "modify: destroy");
 }
 
+/* C45: memory of a QP stays while that uses it. */
 static void test_qp_use(struct qp_env *e)
 {
 	struct qp_args a = good_qp(e);
@@ -1110,7 +1119,7 @@ static void test_qps(void)
 	close_ctx(&e.c);
 }
 
-/* Processes that end with everything in use, in the middle of anything. */
+/* C45: processes that end with everything in use, in the middle of anything. */
 static void test_exits(void)
 {
 	for (int round = 0; round < 20; round++) {
@@ -1137,7 +1146,7 @@ static void test_exits(void)
 	}
 }
 
-/* Random commands with random contents: the kernel has to survive, nothing else. */
+/* C46: random commands with random contents: the kernel has to survive, nothing else. */
 static void test_random(unsigned int seed)
 {
 	static const uint32_t cmds[] = {
@@ -1187,8 +1196,9 @@ static void test_random(unsigned int seed)
 }
 
 /*
- * Numbers of objects: all that the device reports can be made, one more is refused with EINVAL.
- * The queues of all QPs and CQs lie in the same memory, since nothing ever completes.
+ * Numbers of objects (C42: PDs above 0x7fff among them): all that the device reports can be
+ * made, one more is refused with EINVAL.  The queues of all QPs and CQs lie in the same memory,
+ * since nothing ever completes.
  */
 
 static int another_pd(struct qp_env *e)

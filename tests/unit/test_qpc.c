@@ -56,6 +56,7 @@ static void privileged(void)
 	CHECK_EQ(ctx[20], 1 << 28 | 1 << 25 | 1 << 24 | 1 << 23 | 1 << 20);
 }
 
+/* C32: the bit that makes the index of a failed receive count. */
 static void failed_receive(void)
 {
 	struct irdma_qpc qpc = idle;

@@ -134,6 +134,7 @@ static void look(void)
 	seen_at_barrier = *at_barrier;
 }
 
+/* C39: the word that makes an entry valid is written last. */
 static void rq_header_last(void)
 {
 	const struct ib_sge sge = { 0x1000, 1, 1 };
@@ -245,6 +246,7 @@ static void cqe_extended(void)
 	}
 }
 
+/* C39: nothing is taken before its valid bit says so, on either kind of lap. */
 static void cqe_laps(void)
 {
 	struct irdma_cqe cqe;

@@ -239,6 +239,7 @@ static void inline_x722(void)
 	}
 }
 
+/* C35: both fences when asked for, the local one always. */
 static void local_invalidate(void)
 {
 	setup(&irdma_wq_fmt_e810, 8, 8);
@@ -507,7 +508,7 @@ static void inline_polarity(void)
 	}
 }
 
-/* depth - 257 quanta fit; what does not fit changes nothing. */
+/* C34: depth - 257 quanta fit; what does not fit changes nothing. */
 static void full(void)
 {
 	static __le64 before[DEPTH * 4];
@@ -527,7 +528,7 @@ static void full(void)
 	CHECK(!memcmp(&copy, &sq, sizeof(sq)));
 }
 
-/* As many of the largest entries as creation grants can be posted from the first on. */
+/* C48: as many of the largest entries as creation grants can be posted from the first on. */
 static void granted_depth(void)
 {
 	static const u8 sge_of_shift[] = { 1, 3, 7, 13 };
@@ -551,6 +552,7 @@ static void look(void)
 	seen_at_barrier = *at_barrier;
 }
 
+/* C39: the word that makes an entry valid is written last. */
 static void header_last(void)
 {
 	struct irdma_sq_msg msg = message(IRDMA_OP_SEND, 13);
@@ -564,6 +566,7 @@ static void header_last(void)
 	CHECK_EQ(ring[35] & VALID, VALID);
 }
 
+/* C30: entries of the driver itself never complete, all of the consumer do, once. */
 static void retire_rules(void)
 {
 	struct irdma_sq_msg msg = message(IRDMA_OP_SEND, 1);
@@ -594,7 +597,7 @@ static void retire_rules(void)
 	CHECK_EQ(wr.wr_id, 3);
 }
 
-/* Flush with padding at every distance from the start. */
+/* C30: flush with padding at every distance from the start. */
 static void flush_order(void)
 {
 	struct irdma_sq_wr wr;
@@ -642,6 +645,7 @@ static void shift_table(void)
 	CHECK_EQ(irdma_wq_shift(x, 1, 49), 2);
 }
 
+/* C48: rounding of depths, without overflow. */
 static void depth_rule(void)
 {
 	u32 q = 0;

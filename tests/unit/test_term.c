@@ -32,7 +32,7 @@ static struct irdma_term_info info_of(u16 ae, bool q2_data)
 	return info;
 }
 
-/* The table of spec 01, 5.5, for events without a frame. */
+/* C55: the table of spec 01, 5.5, for events without a frame. */
 static void table(void)
 {
 	static const struct { u16 ae; u8 layer_type, code, flush; } want[] = {
@@ -216,7 +216,7 @@ static void ipv6_frame(void)
 	CHECK_EQ(irdma_term_build(q2, Q2_SIZE, true, &info), 4 + 2 + 14);
 }
 
-/* Any frame, in a buffer that the sanitizer guards. */
+/* C50: any frame, in a buffer that the sanitizer guards. */
 static void arbitrary_frames(void)
 {
 	struct irdma_term_info info;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Kernel queue pairs without a connection: creation, states, posting, and a flush that
- * completes everything once and in order (field cases C26, C28 to C31, C34, C48).
+ * completes everything once and in order; regions for fast registers.  Cnn: the field case
+ * that a test proves.
  *
  * Loading the module runs the tests on the device that the parameter names; it fails with
  * -EIO if one of them does.  The last line in the log counts them.
@@ -207,6 +208,7 @@ static int expect_nothing(struct ib_cq *cq)
 	return 0;
 }
 
+/* C28, C29: without a connection, each queue on its own CQ. */
 static int flush_on_two_cqs(struct setup *s)
 {
 	TRY(set_up(s, 64, 1, false));
@@ -221,6 +223,7 @@ static int flush_on_two_cqs(struct setup *s)
 	return expect_nothing(s->send_cq);
 }
 
+/* C31 */
 static int post_to_error(struct setup *s)
 {
 	static const u32 counts[] = { 1, 2, 50 };
@@ -293,7 +296,7 @@ static int drain(struct setup *s)
 	return 0;
 }
 
-/* Sizes that pad the ring with NOPs, for several laps. */
+/* C30: sizes that pad the ring with NOPs, for several laps. */
 static int mixed_sizes(struct setup *s)
 {
 	static const enum ib_wr_opcode ops[] = { IB_WR_SEND, IB_WR_RDMA_WRITE, IB_WR_RDMA_READ };
@@ -316,6 +319,7 @@ static int mixed_sizes(struct setup *s)
 	return expect_nothing(s->send_cq);
 }
 
+/* C34, C48: as much as is granted can be posted, one more is refused. */
 static int full_queues(struct setup *s)
 {
 	struct ib_qp_init_attr init;
@@ -343,7 +347,7 @@ static int full_queues(struct setup *s)
 	return expect_nothing(s->send_cq);
 }
 
-/* What stands before the bad one is posted, what follows is not. */
+/* C34: what stands before the bad one is posted, what follows is not. */
 static int bad_chains(struct setup *s)
 {
 	const struct ib_send_wr *bad = NULL;
@@ -372,6 +376,7 @@ static int bad_chains(struct setup *s)
 	return expect_nothing(s->send_cq);
 }
 
+/* C26 */
 static int states(struct setup *s)
 {
 	TRY(set_up(s, 8, 1, true));
@@ -404,6 +409,7 @@ static int refused(struct setup *s, struct ib_qp_cap cap, enum ib_qp_type type, 
 	return 0;
 }
 
+/* C48 */
 static int limits(struct setup *s)
 {
 	const struct ib_device_attr *a = &s->ibdev->attrs;
@@ -469,6 +475,59 @@ static int neighbours(struct setup *s)
 	return expect_nothing(s->send_cq);
 }
 
+static int post_reg(struct ib_qp *qp, struct ib_mr *mr, u32 key, u64 len)
+{
+	struct ib_reg_wr wr = {
+		.wr = { .opcode = IB_WR_REG_MR },
+		.mr = mr, .key = key, .access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ,
+	};
+	const struct ib_send_wr *bad;
+
+	mr->length = len;
+	return ib_post_send(qp, &wr.wr, &bad);
+}
+
+/* The keys that are refused, the length that would mean all of memory among them. */
+static int try_reg(struct setup *s, struct ib_mr *mr)
+{
+	struct scatterlist sg[2];
+
+	CHECK(post_reg(s->qp, mr, mr->rkey, SZ_4K) == -EINVAL);	/* no pages yet */
+	sg_init_table(sg, 2);
+	sg_dma_address(&sg[0]) = SZ_64K;
+	sg_dma_len(&sg[0]) = SZ_4K;
+	sg_dma_address(&sg[1]) = 4 * (u64)SZ_1G + SZ_4K;
+	sg_dma_len(&sg[1]) = SZ_4K;
+	CHECK(ib_map_mr_sg(mr, sg, 2, NULL, SZ_4K) == 2);
+	CHECK(post_reg(s->qp, mr, mr->rkey, 0) == -EINVAL);
+	CHECK(post_reg(s->qp, mr, mr->rkey, BIT_ULL(41)) == -EINVAL);
+	CHECK(post_reg(s->qp, mr, mr->rkey ^ 0x100, SZ_8K) == -EINVAL);
+	return post_reg(s->qp, mr, mr->rkey, SZ_8K);
+}
+
+/* C40: a length of 0 is never registered. C42: as many pages as the device says, no more. */
+static int fast_registers(struct setup *s)
+{
+	u32 most = s->ibdev->attrs.max_fast_reg_page_list_len;
+	u32 sizes[] = { 1, 2, 511, 512, 513, most - 1, most };
+	struct ib_mr *mr;
+	u32 i;
+	int ret;
+
+	TRY(set_up(s, 64, 1, true));
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		mr = ib_alloc_mr(s->pd, IB_MR_TYPE_MEM_REG, sizes[i]);
+		CHECK(!IS_ERR(mr));
+		ret = sizes[i] > 1 ? try_reg(s, mr) : 0;
+		CHECK(!ib_dereg_mr(mr));
+		TRY(ret);
+	}
+	CHECK(PTR_ERR(ib_alloc_mr(s->pd, IB_MR_TYPE_MEM_REG, 0)) == -EINVAL);
+	CHECK(PTR_ERR(ib_alloc_mr(s->pd, IB_MR_TYPE_MEM_REG, most + 1)) == -EINVAL);
+	CHECK(PTR_ERR(ib_alloc_mr(s->pd, IB_MR_TYPE_MEM_REG, U32_MAX)) == -EINVAL);
+	return 0;
+}
+
 static int create_destroy(struct setup *s)
 {
 	struct ib_qp_init_attr attr;
@@ -504,6 +563,7 @@ static const struct {
 	{ "states", states },
 	{ "limits", limits },
 	{ "neighbours on a CQ", neighbours },
+	{ "fast registers", fast_registers },
 	{ "create and destroy", create_destroy },
 };
 
