@@ -650,6 +650,21 @@ int irdma_aeq_start(struct irdma_device *dev)
 }
 
 /**
+ * irdma_aeq_drain() - handle the events that the hardware has written so far
+ * @dev: the device; the queue runs
+ *
+ * Context: process, sleeps; not from an event's handler.
+ */
+void irdma_aeq_drain(struct irdma_device *dev)
+{
+	struct irdma_aeq *aeq = &dev->events->aeq;
+
+	if (aeq_pending(aeq))
+		queue_work(dev->hw_wq, &aeq->work);
+	flush_work(&aeq->work);
+}
+
+/**
  * irdma_aeq_stop() - destroy the asynchronous event queue
  * @dev: the device; no event is awaited any more
  *

@@ -175,6 +175,8 @@ void irdma_ceqs_stop(struct irdma_device *dev);
 int irdma_aeq_start(struct irdma_device *dev);
 void irdma_aeq_stop(struct irdma_device *dev);
 
+void irdma_aeq_drain(struct irdma_device *dev);
+
 /*
  * The device is lost (reset, CQP stuck, surprise removal): set once, every wait ends, no
  * command is issued any more.  Any context.

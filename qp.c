@@ -551,6 +551,8 @@ int irdma_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	irdma_qos_leave(dev, &qp->qos);
 	irdma_qp_free_lsmm(qp);
 	kfree_rcu(qp->key, rcu);
+	/* The next QP of this number, with the same context too, must not get our last events. */
+	irdma_aeq_drain(dev);
 	ida_free(&dev->qp_ids, qp->qpn);
 	free_queues(qp);
 	return 0;
