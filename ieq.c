@@ -235,6 +235,8 @@ static void stream_send(struct ieq_stream *stream, struct irdma_ilq_tx *tx, u32 
 	tcp->seq = htonl(seq);
 	tcp->doff = IEQ_TCP_LEN / 4;
 	tcp->check = 0;
+	/* Its place is behind the peer's last byte: the peer sends it again until it is acknowledged. */
+	tcp->fin = 0;
 	tx->frame.len = IEQ_TCP_LEN + len;
 	tx->frame.tcp_len = IEQ_TCP_LEN;
 	irdma_ah_hold(stream->ah);

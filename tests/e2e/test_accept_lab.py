@@ -49,13 +49,21 @@ def test_perftest(lab, tool):
     assert rows[0][0] == 4096
 
 
-def test_one_percent_loss(lab):
-    """rping only: perftest may lose the frame whose loss makes the in-tree driver give up."""
+@pytest.fixture
+def loss(lab):
+    """One per cent of all frames lost."""
     lab.wire("fault", "add", "drop", "rate=10")
-    try:
-        traffic.rping(lab["B"], lab["A"], 4096, count=20)
-    finally:
-        lab.wire("fault", "clear")
+    yield
+    lab.wire("fault", "clear")
+
+
+def test_rping_at_loss(lab, loss):
+    traffic.rping(lab["B"], lab["A"], 4096, count=20)
+
+
+@pytest.mark.parametrize("tool", ["ib_send_bw", "ib_write_bw", "ib_read_bw", "ib_send_lat"])
+def test_perftest_at_loss(lab, loss, tool):
+    traffic.perftest(tool, lab["B"], lab["A"], "-s 4096 -n 500")
 
 
 def test_siw_as_server(siw_lab):

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """What a connection costs in time and memory, against the in-tree driver in the same run."""
+import contextlib
 import re
-import statistics
 from pathlib import Path
 
 import pytest
 
+import cost
 import traffic
-from conftest import TOP
 
 HERE = Path(__file__).resolve().parent
 DRIVERS = ("intree", "irdma")
@@ -16,49 +16,42 @@ LONG_COUNTS = (1, 100, 1000)
 STEPS = ("create id", "resolve addr", "resolve route", "create qp", "cm connect", "full connect", "disconnect",
          "destroy qp", "destroy id")
 ROUNDS = 2
-HELD = 300
+FEW, MORE = 100, 900     # what the first connections fetch for all is not counted
 PORT = 7471
 
 
-def kernel_kib(host):
-    """Memory that the kernel holds for itself, KiB: neither free nor a cache nor a process's."""
-    host.run("sync; echo 3 > /proc/sys/vm/drop_caches").check()
-    info = dict(re.findall(r"^(\w+):\s+(\d+)", host.run("cat /proc/meminfo").check().out, re.M))
-    lists = re.findall(r"^\s+count:\s+(\d+)", host.run("cat /proc/zoneinfo").check().out, re.M)
-    used = ("MemFree", "Cached", "Buffers", "SReclaimable", "AnonPages", "PageTables", "SecPageTables")
-    return int(info["MemTotal"]) - sum(int(info.get(k, 0)) for k in used) - 4 * sum(map(int, lists))
+@contextlib.contextmanager
+def held_connections(lab, port, count):
+    """Connections from host A to host B that are established and do nothing."""
+    a, b = lab["A"], lab["B"]
+    held = re.compile("^held", re.M)
+    with contextlib.ExitStack() as ends:
+        server = b.popen(f"ulimit -n 8192; exec python3 /tmp/hold.py listen {b.ip4} {port} {count}")
+        ends.callback(traffic.end, server)
+        traffic.wait_listening(b, port, server)
+        client = a.popen(f"ulimit -n 8192; exec python3 /tmp/hold.py connect {b.ip4} {port} {count}")
+        ends.callback(traffic.end, client)
+        client.wait_output(held, timeout=120)
+        server.wait_output(held, timeout=60)
+        yield
 
 
 def memory_per_connection(lab):
-    """KiB of host A's kernel for each of HELD established connections to host B."""
-    a, b = lab["A"], lab["B"]
-    for host in (a, b):
+    """KiB of host A's kernel for each connection of MORE to host B, when there are FEW already."""
+    for host in lab.hosts.values():
         host.put(HERE / "hold.py", "/tmp/hold.py")
-    held = re.compile("^held", re.M)
-    before = kernel_kib(a)
-    server = b.popen(f"ulimit -n 8192; exec python3 /tmp/hold.py listen {b.ip4} {PORT} {HELD}")
-    client = None
-    try:
-        traffic.wait_listening(b, PORT, server)
-        client = a.popen(f"ulimit -n 8192; exec python3 /tmp/hold.py connect {b.ip4} {PORT} {HELD}")
-        client.wait_output(held, timeout=120)
-        server.wait_output(held, timeout=60)
-        return (kernel_kib(a) - before) / HELD
-    finally:
-        for end in filter(None, (client, server)):
-            end.kill()
-            end.wait(60)
+    with held_connections(lab, PORT, FEW):
+        before = cost.kernel_kib(lab["A"])
+        with held_connections(lab, PORT + 1, MORE):
+            return (cost.kernel_kib(lab["A"]) - before) / MORE
 
 
-def measure(lab, driver, counts):
-    """One round: load, measure, unload; returns {what: cost}."""
-    lab.each(lambda host: host.load_driver(driver))
+def times(lab, counts):
+    """cmtime's table for each number of connections: {step: microseconds}."""
     found = {}
     for count in counts:
         table = traffic.cmtime(lab["B"], lab["A"], connections=count, timeout=300)
         found.update({f"{step}, {count}": table[step][0] for step in STEPS if step in table})
-    found["memory of a connection, KiB"] = memory_per_connection(lab)
-    lab.each(lambda host: host.unload_driver())
     return found
 
 
@@ -67,16 +60,18 @@ def test_cost_of_connections(own_lab, kernel, request):
     """cmtime's table, microseconds a step, and the kernel memory of an established connection."""
     lab = own_lab("none")
     counts = LONG_COUNTS if request.config.getoption("--long") else COUNTS
-    runs = {driver: [] for driver in DRIVERS}
-    for _ in range(ROUNDS):
+    rounds = {driver: [] for driver in DRIVERS}
+    memory = {}
+    for n in range(ROUNDS):
         for driver in DRIVERS:
-            runs[driver].append(measure(lab, driver, counts))
-    theirs, ours = ({k: statistics.median(r[k] for r in runs[d]) for k in runs[d][0]} for d in DRIVERS)
-    rows = [f"| {k} | {theirs[k]:.4g} | {ours[k]:.4g} | {ours[k] / max(theirs[k], 1e-9):.2f} |" for k in theirs]
-    table = "\n".join([f"| kernel {kernel} | in-tree | ours | ratio |", "| --- | --- | --- | --- |"] + rows)
-    (TOP / "build" / "check" / f"cm-cost-{kernel}.md").write_text(table + "\n")
-    print(table)
-    # with noise: a pool grows by 2 MiB at a time, and half of it is the RDMA core's own
-    memory = "memory of a connection, KiB"
-    assert ours[memory] <= theirs[memory], (
-        f"{memory}: expected at most the in-tree driver's {theirs[memory]:.2f}, got {ours[memory]:.2f}")
+            lab.each(lambda host, driver=driver: host.load_driver(driver))
+            rounds[driver].append(times(lab, counts))
+            if n == 0:
+                memory[driver] = memory_per_connection(lab)
+            lab.each(lambda host: host.unload_driver())
+    theirs, ours = (cost.medians(rounds[driver]) | {"memory, KiB": memory[driver]} for driver in DRIVERS)
+    cost.write_table("cm-cost", kernel, theirs, ours)
+    # most of it belongs to the RDMA core, with either driver
+    assert memory["irdma"] <= memory["intree"], (
+        f"memory of a connection: expected at most the in-tree driver's {memory['intree']:.2f} KiB, "
+        f"got {memory['irdma']:.2f}")

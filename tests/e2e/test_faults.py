@@ -86,13 +86,6 @@ def test_warnings_of_the_engine(labs):
             traffic.still_flows(client)
 
 
-def wait_active(host, seen=None, seconds=60):
-    """Wait for an active port; seen: number of kernel messages of before the reset."""
-    deadline = time.monotonic() + seconds
-    while "state ACTIVE" not in (out := host.run("rdma link").out) or len(host.dmesg()) == seen:
-        assert time.monotonic() < deadline, f"host {host.name}: expected an active port in {seconds} s, got {out!r}"
-
-
 @pytest.mark.parametrize("fault", ["reset pf", "reset core", "reset global", "critical 0x10000001"])
 def test_reset_under_load(own_lab, fault):
     """Connections end, the device comes back, and new ones work."""
@@ -103,7 +96,7 @@ def test_reset_under_load(own_lab, fault):
     with traffic.endless_rping(b, a, 1000) as (_, client):
         a.fault(*fault.split())
         client.wait(30)
-    wait_active(a, seen)
+    traffic.wait_link(a, seen=seen)
     rping_both_ways(lab)
 
 
@@ -116,7 +109,7 @@ def test_unbind_under_load(own_lab):
               "test ! -e /sys/class/infiniband/irdma0 && echo $dev > bind", timeout=40).check()
         for end in (server, client):
             end.wait(30)
-    wait_active(a)
+    traffic.wait_link(a)
     rping_both_ways(lab)
 
 

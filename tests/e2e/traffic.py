@@ -17,6 +17,14 @@ FIRST_PORT = 7999
 ENDLESS_PORT = 7173
 
 
+def wait_link(host, state="ACTIVE", seen=None, seconds=60):
+    """Wait for a port in the state; seen: number of kernel messages of before what is to change it."""
+    deadline = time.monotonic() + seconds
+    while f"state {state}" not in (out := host.run("rdma link").out) or len(host.dmesg()) == seen:
+        assert time.monotonic() < deadline, (
+            f"host {host.name}: expected a port in state {state} within {seconds} s, got {out!r}")
+
+
 def adapter_listeners(host):
     """What takes connection requests on the host's adapter, a set of "PORT ADDRESS VLAN"."""
     if host.driver not in ("irdma", "intree"):
@@ -71,20 +79,24 @@ def rping(server, client, size=64, count=10, ip6=False, port=7174, timeout=60, i
     return pair(server, f"rping -s {opts}", client, f"rping -c {opts}", port, timeout)
 
 
+def end(command):
+    """End a command that may still run, and wait until it is gone."""
+    command.kill()
+    command.wait(60)
+
+
 @contextlib.contextmanager
 def endless_rping(server, client, size):
     """An rping that does not end by itself: gives (server's, client's command) once data flows, ends them at last."""
     opts = f"-a {server.ip4} -p {ENDLESS_PORT} -C 1000000 -S {size}"
-    ends = [server.popen(f"rping -s {opts}")]
-    try:
-        wait_listening(server, ENDLESS_PORT, ends[0])
-        ends.append(client.popen(f"rping -c {opts} -v"))
-        ends[1].wait_output(re.compile("ping data"), timeout=20)
-        yield tuple(ends)
-    finally:
-        for end in ends:
-            end.kill()
-            end.wait(20)
+    with contextlib.ExitStack() as ends:
+        s = server.popen(f"rping -s {opts}")
+        ends.callback(end, s)
+        wait_listening(server, ENDLESS_PORT, s)
+        c = client.popen(f"rping -c {opts} -v")
+        ends.callback(end, c)
+        c.wait_output(re.compile("ping data"), timeout=20)
+        yield s, c
 
 
 def still_flows(client, pings=20, timeout=20):
