@@ -22,7 +22,7 @@
 #define MPA_FLAG_REJECT		0x20
 #define MPA_FLAG_ENHANCED	0x10
 
-/* RFC 6581 section 4.1: control bits above the depths */
+/* RFC 6581 section 9: control bits above the depths */
 #define MPA_IRD_P2P		0x8000
 #define MPA_IRD_RTR_SEND	0x4000
 #define MPA_ORD_RTR_WRITE	0x8000

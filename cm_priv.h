@@ -45,7 +45,7 @@
 #define IRDMA_CM_MIN_BACKLOG	16		/* half-open slots of a listener, at least */
 #define IRDMA_CM_IDLE_MS	1000		/* then a peer may lose its slot to another */
 
-/* MPA (RFC 5044 section 7.1, RFC 6581 section 4) */
+/* MPA (RFC 5044 section 7.1, RFC 6581 sections 6 and 9) */
 #define IRDMA_MPA_HDR_V1	20
 #define IRDMA_MPA_HDR_V2	24
 #define IRDMA_MPA_MAX_PDATA	512
