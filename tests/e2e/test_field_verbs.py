@@ -647,7 +647,7 @@ def load_vgem(host):
     """Debian's kernel 6.1 has no other exporter of dma-bufs, and the guests' images do not have this one."""
     where = kernels.tree(host.kernel) / "usr/lib/modules" / kernels.release(host.kernel) / "kernel/drivers/gpu/drm"
     for name in VGEM:
-        host.put_module(next(where.rglob(f"{name}.ko")), f"/tmp/{name}.ko")
+        host.put(next(where.rglob(f"{name}.ko")), f"/tmp/{name}.ko")
         host.run(["insmod", f"/tmp/{name}.ko"]).check()
 
 
