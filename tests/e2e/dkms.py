@@ -24,10 +24,11 @@ NEVER = re.compile(r"(?!)")
 
 def build_deb(source=TOP):
     """make deb in a source tree; returns the package's path."""
-    r = subprocess.run(["make", "-s", "deb"], cwd=source, capture_output=True, text=True, check=False)
+    # its standard error tells what it fetches the first time
+    r = subprocess.run(["make", "-s", "deb"], cwd=source, stdout=subprocess.DEVNULL, check=False)
     debs = sorted((Path(source) / "build").glob(f"{PACKAGE}_*_all.deb"))
     if r.returncode or not debs:
-        raise LabError(f"make deb failed: {(r.stderr.strip() or r.stdout.strip() or '?').splitlines()[-1]}")
+        raise LabError("make deb failed, see above")
     return debs[-1]
 
 
