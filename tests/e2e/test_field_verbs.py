@@ -750,7 +750,7 @@ def wait_active(host, seen=0):
         assert time.monotonic() < deadline, f"host {host.name}: expected an active port in 40 s, got {out!r}"
 
 
-@pytest.mark.parametrize("command", [1, 4])
+@pytest.mark.parametrize("command", [1, pytest.param(4, marks=pytest.mark.long)])
 def test_reset_while_commands_hang(lab, tmp_path, command):
     """C52: the adapter stops to answer, then a reset is announced: all that waits ends, without a storm."""
     host = lab["A"]
