@@ -221,9 +221,13 @@ static void refine(u16 ae_code, const struct fpdu *fpdu, struct irdma_term_info 
 		break;
 	case AE_BAD_STAG_KEY:
 	case AE_BAD_STAG_INDEX:
+		/* An invalid STag is a protection error of RFC 5040, for a write one of RFC 5041. */
 		if (is_send_inv(fpdu)) {
 			info->code = 0x09;
 			info->flush_code = IRDMA_FLUSH_REM_OP;
+		} else {
+			info->layer_type = write ? DDP_TAGGED : RDMAP_PROTECTION;
+			info->code = 0x00;
 		}
 		break;
 	case AE_BOUNDS_VIOLATION:
