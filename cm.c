@@ -298,9 +298,10 @@ static void irdma_cm_event_pdata(const struct irdma_cm_node *node, struct iw_cm_
  * @cm_id: its id
  * @event: event to fill
  *
- * Addresses are the mapped ones of the id.  The depths are what the ULP may use: ird the reads
- * that it may issue, ord the reads that the peer may issue (spec 03, 1.4).  Private data and
- * depths are shown only if the peer's reply decided the outcome.
+ * Addresses are the mapped ones of the id.  The depths are our own, negotiated: rdma_cm hands
+ * ird to the ULP as initiator_depth and ord as responder_resources, so it sees them as the peer
+ * does.  All iWARP providers do that, and ULPs in the kernel swap them back for iWARP.  Private
+ * data and depths are shown only if the peer's reply decided the outcome.
  *
  * Context: Any.
  */
@@ -312,8 +313,8 @@ void irdma_get_cmevent_info(const struct irdma_cm_node *node, const struct iw_cm
 	if (!irdma_cm_flag(node, IRDMA_CM_F_REPLY) ||
 	    (event->status && event->status != -ECONNREFUSED))
 		return;
-	event->ird = min_t(u32, node->ord, IRDMA_CM_MAX_EVENT_VAL);
-	event->ord = min_t(u32, node->ird, IRDMA_CM_MAX_EVENT_VAL);
+	event->ird = min_t(u32, node->ird, IRDMA_CM_MAX_EVENT_VAL);
+	event->ord = min_t(u32, node->ord, IRDMA_CM_MAX_EVENT_VAL);
 	if (event->event == IW_CM_EVENT_CONNECT_REPLY)
 		irdma_cm_event_pdata(node, event);
 }

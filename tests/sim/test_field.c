@@ -89,6 +89,9 @@ static void expect_connected(u32 cut)
 	SIM_CHECK(replies == 1 && !event.status && event.private_data_len == 40,
 		  "cut at %u: %u replies, status %d, %u bytes", cut, replies, event.status,
 		  event.private_data_len);
+	/* C15: our own depths; the server serves 6 reads. */
+	SIM_CHECK(event.ird == 8 && event.ord == 6, "reply tells ird %u ord %u", event.ird,
+		  event.ord);
 }
 
 /* C11: a reply in two pieces, cut anywhere, each of them sent twice. */

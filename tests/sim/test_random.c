@@ -216,8 +216,8 @@ static void on_reply(struct conn *c, struct iw_cm_event *ev)
 		c->established = true;
 		SIM_CHECK(!c->refuse, "connection %u was refused and accepted", c->idx);
 		check(c, ev, c->rlen, true);
-		SIM_CHECK(ev->ird <= max(min(c->ord, 64U), 1U) && ev->ird <= max(c->sird, c->ord),
-			  "reply tells ird %u", ev->ird);
+		SIM_CHECK(ev->ord <= max(min(c->ord, 64U), 1U) && ev->ord <= max(c->sird, c->ord),
+			  "reply tells ord %u", ev->ord);
 		if (c->client_closes)
 			later(c->hold, close_client, c);
 		return;
