@@ -55,6 +55,7 @@ struct irdma_limits {
  * @qps: QP number -> struct irdma_qp_key, looked up under RCU; use irdma_qp_lookup()
  * @cq_handlers: CQ number -> struct irdma_cq_handler, looked up under RCU
  * @qp_ids: QP numbers in use
+ * @next_qpn: where the search for a free one begins; a hint
  * @cq_ids: CQ numbers in use
  * @pd_ids: PD numbers in use
  * @mr_ids: STag indexes in use
@@ -92,6 +93,7 @@ struct irdma_device {
 	struct xarray qps;
 	struct xarray cq_handlers;
 	struct ida qp_ids;
+	u32 next_qpn;
 	struct ida cq_ids;
 	struct ida pd_ids;
 	struct ida mr_ids;

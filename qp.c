@@ -384,6 +384,24 @@ static int check_init_attr(struct irdma_device *dev, const struct ib_qp_init_att
 	return check_caps(dev, &attr->cap);
 }
 
+/*
+ * Numbers go round before one comes again: what is still under way for the last QP that had it,
+ * an event or a frame, gets the time to arrive and find nobody.
+ */
+static int alloc_qpn(struct irdma_device *dev)
+{
+	u32 next = READ_ONCE(dev->next_qpn), end = dev->limits.qps;
+	int id = -EINVAL;
+
+	if (next > IRDMA_RESERVED_IDS && next < end)
+		id = irdma_id_alloc(&dev->qp_ids, next, end);
+	if (id < 0)
+		id = irdma_id_alloc(&dev->qp_ids, IRDMA_RESERVED_IDS, end);
+	if (id >= 0)
+		WRITE_ONCE(dev->next_qpn, id + 1);
+	return id;
+}
+
 /**
  * irdma_create_qp - create a queue pair in hardware state IDLE
  * @ibqp: zeroed object
@@ -426,7 +444,7 @@ int irdma_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_
 	if (!uctx || uctx->raw_attrs)
 		grant_caps(qp, &sizes);
 
-	ret = irdma_id_alloc(&dev->qp_ids, IRDMA_RESERVED_IDS, dev->limits.qps);
+	ret = alloc_qpn(dev);
 	if (ret < 0)
 		goto free_queues;
 	qp->qpn = ret;
