@@ -65,7 +65,7 @@ def vlan(lab):
 @pytest.mark.parametrize("ip6", [False, True], ids=["ipv4", "ipv6"])
 @pytest.mark.parametrize("peer", ["irdma", "intree"])
 def test_vlan(labs, peer, ip6):
-    """Both roles on a VLAN, by address and by a wildcard listener that was there before the VLAN."""
+    """C03, C07: both roles on a VLAN, by address and by a wildcard listener that was there before the VLAN."""
     lab = labs.get({"A": "irdma", "B": peer})
     a, b = lab["A"], lab["B"]
     wildcard = a.popen("rping -s -a :: -p 7175 -V -C 10 -P")
@@ -127,14 +127,14 @@ def test_to_itself(ours):
 
 
 def test_refused(ours):
-    """Nobody listens: the client is told at once, and can try again (C05)."""
+    """C05: nobody listens; the client is told at once, and can try again."""
     r = ours["A"].run(f"rping -c -a {ours['B'].ip4} -p 9 -C 1", timeout=10)
     assert r.rc != 0, "expected rping to fail without a server, it succeeded"
     traffic.rping(ours["B"], ours["A"], 64)
 
 
 def test_killed_client(ours):
-    """The peer is told when a client is killed, and all its resources come back."""
+    """C20: the peer is told when a client is killed, and all its resources come back."""
     a, b = ours["A"], ours["B"]
     with traffic.endless_rping(b, a, 1000) as (server, client):
         client.kill()

@@ -12,6 +12,7 @@ ROUNDS = 3
 
 @pytest.mark.parametrize("target", ["irdma", "intree"])
 def test_nvme(labs, target):
+    """C23, C25: connects, transfers, disconnects, the last time while busy; no warning about work queues."""
     lab = labs.get({"A": "irdma", "B": target})
     lab["A"].run("modprobe -a nvme-rdma nvmet-rdma").check()
     for host in lab.hosts.values():

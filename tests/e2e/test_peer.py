@@ -30,16 +30,20 @@ SEED = 20261129
 IP4, IP6 = "192.168.77.99", "fd77::99"
 
 
-@pytest.fixture(scope="module")
-def mpa_server(tmp_path_factory):
-    """mpa_server.c, linked with the libraries that the guest has."""
+def rdma_program(source, tmp_path_factory):
+    """A program, linked with the libraries that the guest has."""
     tree = cache.entry("rdma-dev-trixie", lambda tmp: apt.Suite("trixie").unpack(
         RDMA_DEV, tmp / "t", closure=False), "unpacking rdma-core's headers and libraries")
-    out = tmp_path_factory.mktemp("bin") / "mpa_server"
+    out = tmp_path_factory.mktemp("bin") / source.stem
     subprocess.run(["gcc", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-isystem", tree / "usr/include",
-                    "-o", out, HERE / "mpa_server.c", "-L", tree / "usr/lib/x86_64-linux-gnu",
+                    "-o", out, source, "-L", tree / "usr/lib/x86_64-linux-gnu",
                     "-Wl,--allow-shlib-undefined", "-lrdmacm", "-libverbs"], check=True)
     return out
+
+
+@pytest.fixture(scope="module")
+def mpa_server(tmp_path_factory):
+    return rdma_program(HERE / "mpa_server.c", tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
@@ -144,6 +148,7 @@ def test_request_in_every_split(host, peer):
 
 
 def test_request_byte_by_byte_and_twice(host, peer):
+    """C11: a request in single bytes, each of them repeated, is one request."""
     conn = peer.connect(host.ip4, PORT)
     for byte in p.mpa_request(b"x" * 20):
         conn.segment(bytes([byte]), flags=p.ACK | p.PSH)    # as if the first copy were lost

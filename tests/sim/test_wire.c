@@ -107,6 +107,7 @@ static void test_rst_in_window(void)
 	end();
 }
 
+/* C12 */
 static void test_rst_before_accept(void)
 {
 	begin(true);
@@ -117,6 +118,7 @@ static void test_rst_before_accept(void)
 	end();
 }
 
+/* C12 */
 static void test_fin_before_accept(void)
 {
 	begin(true);
@@ -188,6 +190,7 @@ static void test_listener_goes(void)
 	end();
 }
 
+/* C08: nobody accepts or rejects what iw_cm threw away. */
 static void test_lost_request(void)
 {
 	struct sim_id *l;
@@ -271,16 +274,19 @@ static void test_bytewise(bool reorder)
 	end();
 }
 
+/* C11 */
 static void test_one_byte_segments(void)
 {
 	test_bytewise(false);
 }
 
+/* C11 */
 static void test_reordered_segments(void)
 {
 	test_bytewise(true);
 }
 
+/* C11 */
 static void test_overlapping_segments(void)
 {
 	u8 p[600];
@@ -322,6 +328,7 @@ static void test_bad_ack_in_syn_rcvd(void)
 	end();
 }
 
+/* C13 */
 static void test_reject_and_close(void)
 {
 	u32 nxt = PEER_ISS + 1 + REQ_LEN, fin;
@@ -419,6 +426,7 @@ static void check_reply(const struct mpa_case *c)
 			  irdma_cm_get16(p + 22));
 }
 
+/* C10, C13, C15: what a request says, and what our reply says to it. */
 static void test_mpa_requests(void)
 {
 	const struct mpa_case *c;
@@ -444,6 +452,7 @@ static void test_mpa_requests(void)
 	}
 }
 
+/* C19: an initiator that speaks before it is answered breaks RFC 5044, 7.1. */
 static void test_bytes_after_request(void)
 {
 	u8 p[600];
@@ -637,6 +646,7 @@ static void test_wrong_syn_ack(void)
 	end();
 }
 
+/* C01: the event comes when the last SYN had its time. */
 static void test_silent_server(void)
 {
 	to_syn_sent();
@@ -648,6 +658,7 @@ static void test_silent_server(void)
 	end();
 }
 
+/* C19: acknowledged, but not answered. */
 static void test_silent_mpa_server(void)
 {
 	to_mpareq_sent();
@@ -659,6 +670,7 @@ static void test_silent_mpa_server(void)
 	end();
 }
 
+/* C01, C22 */
 static void test_connect_cancelled(void)
 {
 	to_mpareq_sent();
@@ -715,6 +727,7 @@ static const struct reply_case reply_cases[] = {
 	{ "rejected", 0x70, 2, 0x8000 | 6, 0x4000 | 5, -ECONNREFUSED },
 };
 
+/* C10 */
 static void test_mpa_replies(void)
 {
 	const struct reply_case *c;

@@ -453,7 +453,7 @@ static int poll_some(struct setup *s, u32 num, u32 *mine)
 	return 0;
 }
 
-/* Completions of a QP that is gone are dropped, those of its neighbour stay. */
+/* C21: completions of a QP that is gone are dropped, those of its neighbour stay. */
 static int neighbours(struct setup *s)
 {
 	struct ib_qp_init_attr attr;
