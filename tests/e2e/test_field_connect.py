@@ -23,7 +23,7 @@ HERE = Path(__file__).resolve().parent
 PROGRAM = "/root/field_cm"
 PORT = 7174
 SILENT_PORT = 7200          # the peer does not answer SYNs to it
-AT_ONCE_US = 100_000        # a call that waits for the network takes a second at least (RFC 6298)
+AT_ONCE_US = 500_000        # a call that waits for the network takes a second at least (RFC 6298)
 SETTLE_S = 20
 DEPTHS = (3, 7)             # the server's IRD and ORD
 SEED = random.SystemRandom().randrange(1 << 32)
@@ -465,15 +465,9 @@ def test_device_goes_while_syns_wait(lab, peer, rnd):
         storm.wait(SETTLE_S)
         client.wait(SETTLE_S)
         a.run(auxiliary("bind"), timeout=60).check()
-        wait_active(a)
+        traffic.wait_link(a)
         assert took < 10, f"expected the device to go within 10 s, it took {took:.1f} s"
     traffic.rping(lab["B"], a, 64)
-
-
-def wait_active(host):
-    deadline = time.monotonic() + 30
-    while "state ACTIVE" not in (out := host.run("rdma link").out):
-        assert time.monotonic() < deadline, f"host {host.name}: expected an active port in 30 s, got {out!r}"
 
 
 # --- teardown ---

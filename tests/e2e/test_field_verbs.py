@@ -741,13 +741,6 @@ def test_depth_of_reads(pair):
 # Reset, unload.
 #
 
-def wait_active(host, seen=0):
-    """Wait for an active port; seen: number of kernel messages of before the reset."""
-    deadline = time.monotonic() + 40
-    while "state ACTIVE" not in (out := host.run("rdma link").out) or len(host.dmesg()) == seen:
-        assert time.monotonic() < deadline, f"host {host.name}: expected an active port in 40 s, got {out!r}"
-
-
 @pytest.mark.parametrize("command", [1, pytest.param(4, marks=pytest.mark.long)])
 def test_reset_while_commands_hang(lab, tmp_path, command):
     """C52: the adapter stops to answer, then a reset is announced: all that waits ends, without a storm."""
@@ -761,7 +754,7 @@ def test_reset_while_commands_hang(lab, tmp_path, command):
     host.fault("reset", "pf")
     crowd.wait(20)
     host.fault("cqp", "release")
-    wait_active(host, seen)
+    traffic.wait_link(host, seen=seen)
     took = time.monotonic() - start
     said = [line for line in map(str, host.dmesg()[seen:]) if "irdma" in line]
     assert took < 15, f"expected the device back within 15 s, took {took:.0f} s"
@@ -785,4 +778,4 @@ def test_unload_under_events(own_lab, cpus):
             a.fault("events", "delay", queue, "0")
         a.run("echo 1 > /sys/devices/system/cpu/cpu1/online").check()
         a.load_driver()
-        wait_active(a)
+        traffic.wait_link(a)
