@@ -546,6 +546,15 @@ free_mr:
 	return ERR_PTR(ret);
 }
 
+/* The adapter knows the region. */
+static struct ib_mr *mr_ready(struct irdma_mr *mr)
+{
+	mr->in_hw = true;
+	mr->ibmr.lkey = mr->cmd.stag;
+	mr->ibmr.rkey = mr->cmd.stag;
+	return &mr->ibmr;
+}
+
 /**
  * irdma_get_dma_mr - the region of all memory, addressed by bus addresses
  * @ibpd: protection domain of a kernel user
@@ -572,10 +581,7 @@ struct ib_mr *irdma_get_dma_mr(struct ib_pd *ibpd, int access)
 	ret = exec_reg_mr(dev, &mr->cmd);
 	if (ret)
 		goto free_stag;
-	mr->in_hw = true;
-	mr->ibmr.lkey = mr->cmd.stag;
-	mr->ibmr.rkey = mr->cmd.stag;
-	return &mr->ibmr;
+	return mr_ready(mr);
 
 free_stag:
 	irdma_stag_free(dev, mr->cmd.stag);
@@ -623,10 +629,7 @@ struct ib_mr *irdma_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_n
 	ret = exec_alloc_stag(dev, &mr->cmd);
 	if (ret)
 		goto free_stag;
-	mr->in_hw = true;
-	mr->ibmr.lkey = mr->cmd.stag;
-	mr->ibmr.rkey = mr->cmd.stag;
-	return &mr->ibmr;
+	return mr_ready(mr);
 
 free_stag:
 	irdma_stag_free(dev, mr->cmd.stag);

@@ -462,8 +462,8 @@ static void test_first_bytes_around_hand_over(void)
 	}
 }
 
-#define T(f) { #f, test_##f }
-static const struct { const char *name; void (*fn)(void); } tests[] = {
+#define T NAMED_TEST
+static const struct named_test tests[] = {
 	T(connect_keeps_private_data), T(first_word_is_the_peers), T(reply_in_two_pieces),
 	T(reply_in_bytes), T(private_data_in_requests), T(private_data_in_replies),
 	T(client_closes_around_accept), T(server_closes_around_reply), T(reject_in_the_handler),
@@ -471,17 +471,4 @@ static const struct { const char *name; void (*fn)(void); } tests[] = {
 	T(close_with_a_repetition_due), T(first_bytes_around_hand_over),
 };
 
-int main(int argc, char **argv)
-{
-	u64 seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(tests); i++) {
-		sim_srandom(seed);
-		test_begin(tests[i].name);
-		tests[i].fn();
-		test_passed();
-	}
-	sim_free_fibers();
-	return test_summary();
-}
+TEST_MAIN(tests)

@@ -703,6 +703,5 @@ int main(int argc, char **argv)
 		test_reply(&replies[i]);
 	if (capture)
 		SIM_CHECK(!fclose(capture), "the capture cannot be written");
-	sim_free_fibers();
 	return test_summary();
 }

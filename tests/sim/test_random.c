@@ -460,6 +460,5 @@ int main(int argc, char **argv)
 			run_mix(&mixes[i]);
 			test_passed();
 		}
-	sim_free_fibers();
 	return test_summary();
 }

@@ -156,6 +156,5 @@ int main(int argc, char **argv)
 	test_begin("memory of a connection");
 	test_memory();
 	test_passed();
-	sim_free_fibers();
 	return test_summary();
 }

@@ -808,8 +808,8 @@ static void test_self_connect(void)
 	end();
 }
 
-#define T(f) { #f, test_##f }
-static const struct { const char *name; void (*fn)(void); } tests[] = {
+#define T NAMED_TEST
+static const struct named_test tests[] = {
 	T(option_length_zero), T(lengths), T(ipv6_extension), T(syn_ack_kills_nobody),
 	T(rst_in_window), T(rst_before_accept), T(fin_before_accept), T(silent_clients),
 	T(half_open_flood), T(address_goes), T(listener_goes), T(lost_request), T(syn_options),
@@ -825,17 +825,4 @@ static const struct { const char *name; void (*fn)(void); } tests[] = {
 	T(simultaneous_open), T(self_connect),
 };
 
-int main(int argc, char **argv)
-{
-	u64 seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(tests); i++) {
-		sim_srandom(seed);
-		test_begin(tests[i].name);
-		tests[i].fn();
-		test_passed();
-	}
-	sim_free_fibers();
-	return test_summary();
-}
+TEST_MAIN(tests)
