@@ -397,7 +397,7 @@ def test_passive_side_waits(lab, peer, version):
         conn = peer.connect(a.ip4, PORT)
         conn.send(p.mpa_request(**({"ird": 0x8000 | 1, "ord_": 0x8000 | 1} if version == 2 else {})))
         conn.recv_mpa()
-        peer.expect_silence(0.3, lambda pkt: pkt.tcp and pkt.payload)
+        peer.expect_silence(0.3, lambda pkt: pkt.tcp and pkt.payload and pkt.dport == conn.sport)
         if version == 2:
             conn.send(zero_write())     # the RTR frame that the server chose of what was offered
         conn.send(send_message(b"first"), mss=11)
