@@ -7,12 +7,12 @@ receive queue when that is the source.
 """
 import json
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
 import traffic
+from guest.lab import tshark
 
 HERE = Path(__file__).resolve().parent
 PORT = 7471
@@ -53,12 +53,11 @@ def terminates(lab, source):
     fields = ["term_layer", "term_etype_rdma", "term_etype_ddp", "term_etype_llp", "term_etype",
               "term_errcode_rdma", "term_errcode_ddp_tagged", "term_errcode_ddp_untagged", "term_errcode_llp",
               "term_errcode"]
-    argv = ["tshark", "-r", str(pcap), "-Y", f"iwarp_rdma.terminate && ip.src == {source}", "-T", "fields",
-            "-E", "separator=;"]
+    argv = ["-Y", f"iwarp_rdma.terminate && ip.src == {source}", "-T", "fields", "-E", "separator=;"]
     for field in fields:
         argv += ["-e", f"iwarp_rdma.{field}"]
     found = []
-    for line in subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines():
+    for line in tshark(pcap, *argv):
         layer, *rest = [int(v, 0) if v else None for v in line.split(";")]
         etype = next(v for v in rest[:4] if v is not None)
         found.append((layer << 4 | etype, next(v for v in rest[4:] if v is not None)))

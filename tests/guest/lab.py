@@ -409,9 +409,10 @@ def remove_stale():
 def tshark(path, *argv):
     """Return the lines that tshark prints about a capture."""
     tools.need("tshark")
-    r = subprocess.run(["tshark", "-r", str(path), "--disable-protocol", "rpcordma",
-                        "--disable-protocol", "smb_direct", *argv], capture_output=True,
-                       text=True, check=False)
+    # MPA is found by its content; a port that some other protocol has once in a while must not come first
+    r = subprocess.run(["tshark", "-r", str(path), "-o", "tcp.try_heuristic_first:TRUE",
+                        "--disable-protocol", "rpcordma", "--disable-protocol", "smb_direct", *argv],
+                       capture_output=True, text=True, check=False)
     if r.returncode:
         raise LabError(f"tshark cannot read {path}: {(r.stderr.strip() or '?').splitlines()[-1]}")
     return r.stdout.splitlines()
