@@ -139,7 +139,7 @@ def test_killed_client(ours):
     with traffic.endless_rping(b, a, 1000) as (server, client):
         client.kill()
         client.wait(20)
-        server.wait(20)
+        traffic.is_told(server)
     for host in (a, b):
         out = host.run("rdma resource show qp").out
         assert "pid" not in out, f"host {host.name}: expected no user QP left, got {out!r}"

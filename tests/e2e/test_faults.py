@@ -41,8 +41,7 @@ def test_crc_error(own_lab):
     a, b = lab["A"], lab["B"]
     with traffic.endless_rping(b, a, 4096) as (server, client):
         lab.wire("fault", "add", "corrupt", "nth=1", "from=A", "payload=1000", "offset=600", "checksum=fix")
-        for end in (client, server):
-            end.wait(20)
+        traffic.is_told(client, server)
     rping_both_ways(lab)
 
 
@@ -91,12 +90,12 @@ def test_reset_under_load(own_lab, fault):
     """Connections end, the device comes back, and new ones work."""
     lab = own_lab("irdma")
     a, b = lab["A"], lab["B"]
-    seen = len(a.dmesg())
+    device = traffic.device_number(a)
     # a server that waits for data need not learn of it (RFC 9293, 3.5.1)
     with traffic.endless_rping(b, a, 1000) as (_, client):
         a.fault(*fault.split())
-        client.wait(30)
-    traffic.wait_link(a, seen=seen)
+        traffic.is_told(client, timeout=30)
+    traffic.wait_link(a, after=device)
     rping_both_ways(lab)
 
 
@@ -107,8 +106,7 @@ def test_unbind_under_load(own_lab):
     with traffic.endless_rping(a, b, 1000) as (server, client):
         a.run("cd /sys/bus/auxiliary/drivers/*irdma* && dev=$(ls -d ice.*) && echo $dev > unbind && "
               "test ! -e /sys/class/infiniband/irdma0 && echo $dev > bind", timeout=40).check()
-        for end in (server, client):
-            end.wait(30)
+        traffic.is_told(server, client, timeout=30)
     traffic.wait_link(a)
     rping_both_ways(lab)
 

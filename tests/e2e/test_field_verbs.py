@@ -747,14 +747,14 @@ def test_reset_while_commands_hang(lab, tmp_path, command):
     host = lab["A"]
     host.put(compiled(tmp_path, "uverbs_fuzz.c"), "/root/uverbs_fuzz", 0o755)
     crowd = host.popen("for i in $(seq 9); do /root/uverbs_fuzz /dev/infiniband/uverbs0 crowd; done")
-    seen = len(host.dmesg())
+    seen, device = len(host.dmesg()), traffic.device_number(host)
     host.fault("cqp", "stop-at", str(command))
     time.sleep(0.2)
     start = time.monotonic()
     host.fault("reset", "pf")
     crowd.wait(20)
     host.fault("cqp", "release")
-    traffic.wait_link(host, seen=seen)
+    traffic.wait_link(host, after=device)
     took = time.monotonic() - start
     said = [line for line in map(str, host.dmesg()[seen:]) if "irdma" in line]
     assert took < 15, f"expected the device back within 15 s, took {took:.0f} s"
