@@ -11,7 +11,7 @@ KERNEL_DOC ?= $(shell scripts/lab kdir 6.12)/scripts/kernel-doc
 
 kbuild = -C $(KDIR) M=$(CURDIR) $(sparse_args)
 # Header packages of 7.3 lack the script by which kbuild finds out that there is a sparse, so it
-# says that there is none; and sparse 0.6.4 knows two things not that those headers use.
+# says that there is none; and sparse 0.6.4 does not know two things that those headers use.
 ifneq ($(C),)
 sparse_args = KBUILD_CHECKSRC=$(C) CF="-D__typeof_unqual__=__typeof__ '-D__builtin_strlen(s)=(sizeof(s)-1)'"
 endif

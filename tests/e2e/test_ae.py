@@ -98,8 +98,7 @@ def victim(labs):
     victim.lab = lab
     yield victim
     for command in (victim.command, server):
-        command.kill()
-        command.wait(20)
+        traffic.end(command)
 
 
 def test_every_event(victim):

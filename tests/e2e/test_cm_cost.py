@@ -27,10 +27,10 @@ def held_connections(lab, port, count):
     held = re.compile("^held", re.M)
     with contextlib.ExitStack() as ends:
         server = b.popen(f"ulimit -n 8192; exec python3 /tmp/hold.py listen {b.ip4} {port} {count}")
-        ends.callback(traffic.end, server)
+        ends.callback(traffic.end, server, 60)
         traffic.wait_listening(b, port, server)
         client = a.popen(f"ulimit -n 8192; exec python3 /tmp/hold.py connect {b.ip4} {port} {count}")
-        ends.callback(traffic.end, client)
+        ends.callback(traffic.end, client, 60)
         client.wait_output(held, timeout=120)
         server.wait_output(held, timeout=60)
         yield

@@ -76,8 +76,7 @@ def test_vlan(labs, peer, ip6):
             traffic.rping(a, b, 4096, ip=address["A"][ip6])
             b.run(f"rping -c -a {address['A'][ip6]} -p 7175 -V -C 10", timeout=20).check()
     finally:
-        wildcard.kill()
-        wildcard.wait(20)
+        traffic.end(wildcard)
 
 
 def test_many_connections(ours):
@@ -137,8 +136,7 @@ def test_killed_client(ours):
     """C20: the peer is told when a client is killed, and all its resources come back."""
     a, b = ours["A"], ours["B"]
     with traffic.endless_rping(b, a, 1000) as (server, client):
-        client.kill()
-        client.wait(20)
+        traffic.end(client)
         traffic.is_told(server)
     for host in (a, b):
         out = host.run("rdma resource show qp").out

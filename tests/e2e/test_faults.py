@@ -104,8 +104,9 @@ def test_unbind_under_load(own_lab):
     lab = own_lab("irdma")
     a, b = lab["A"], lab["B"]
     with traffic.endless_rping(a, b, 1000) as (server, client):
-        a.run("cd /sys/bus/auxiliary/drivers/*irdma* && dev=$(ls -d ice.*) && echo $dev > unbind && "
-              "test ! -e /sys/class/infiniband/irdma0 && echo $dev > bind", timeout=40).check()
+        traffic.auxiliary(a, "unbind", timeout=40)
+        a.run("test ! -e /sys/class/infiniband/irdma0").check()
+        traffic.auxiliary(a, "bind", timeout=40)
         traffic.is_told(server, client, timeout=30)
     traffic.wait_link(a)
     rping_both_ways(lab)

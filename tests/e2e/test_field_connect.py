@@ -93,8 +93,7 @@ def serving(host, port=PORT, backlog=16, length=8, hello=(), family=6):
         yield server
         assert server.poll() is None, f"expected the server to live: {server.err[-300:]}"
     finally:
-        server.kill()
-        server.wait(SETTLE_S)
+        traffic.end(server)
 
 
 def connecting(host, ip, port, count, length=8):
@@ -237,8 +236,7 @@ def test_neighbour_events(lab, peer):
                 with contextlib.suppress(p.PeerTimeout):
                     peer.connect(ip, PORT, timeout=0.1).send(p.mpa_request())
         finally:
-            storm.kill()
-            storm.wait(SETTLE_S)
+            traffic.end(storm)
         a.run(f"ip neigh replace {ROUTER} lladdr {peer.mac.hex(':')} dev {dev}").check()
         deadline = time.monotonic() + 10
         while BETTER not in (way := a.run(f"ip -6 route get {FAR}").out):
@@ -359,8 +357,7 @@ def test_listeners_come_and_go(lab, peer):
                           f"ip -6 addr del fd77::200/64 dev {dev}; done")
         for n in range(60):
             request_and_go(peer, a.ip4, 7300 + n % 4, n % 2)
-        changes.kill()
-        changes.wait(SETTLE_S)
+        traffic.end(changes)
         loop.close_stdin()
         rounds = int(re.search(r"(\d+) rounds", loop.wait(SETTLE_S).check().out)[1])
         assert rounds > 20, f"expected many listeners to have come and gone, {rounds} did"
@@ -443,11 +440,6 @@ def test_depths(labs, program):
 
 # --- timers and removal ---
 
-def auxiliary(action):
-    return ("cd /sys/bus/auxiliary/drivers/*irdma* && "
-            f"dev=$(ls /sys/bus/auxiliary/devices | grep '^ice' | head -1) && echo $dev > {action}")
-
-
 def test_device_goes_while_syns_wait(lab, peer, rnd):
     """C17, C02: at any moment of their repetitions, while neighbours change; soon, and all is well after."""
     a = lab["A"]
@@ -459,12 +451,11 @@ def test_device_goes_while_syns_wait(lab, peer, rnd):
         storm = a.popen(f"while :; do ip neigh flush dev {dev}; ip neigh replace {IP4} lladdr {MOVED} dev {dev}; done")
         time.sleep(rnd.uniform(0, 3))
         start = time.monotonic()
-        a.run(auxiliary("unbind"), timeout=60).check()
+        traffic.auxiliary(a, "unbind")
         took = time.monotonic() - start
-        storm.kill()
-        storm.wait(SETTLE_S)
+        traffic.end(storm)
         client.wait(SETTLE_S)
-        a.run(auxiliary("bind"), timeout=60).check()
+        traffic.auxiliary(a, "bind")
         traffic.wait_link(a)
         assert took < 10, f"expected the device to go within 10 s, it took {took:.1f} s"
     traffic.rping(lab["B"], a, 64)
@@ -480,8 +471,7 @@ def kill_with(lab, count):
     client.wait_output(established(count), 120)
     with_it = objects(a)["qp"]
     start = time.monotonic()
-    client.kill()
-    client.wait(60)
+    traffic.end(client, 60)
     while objects(a)["qp"] > with_it - count:
         assert time.monotonic() < start + 60, f"expected {count} QPs to go, {objects(a)} are left"
     return time.monotonic() - start
@@ -539,7 +529,7 @@ def test_peer_goes_around_accept(lab, peer, rnd):
 
 
 def refuse(peer, host):
-    """The second attempt, with MPA revision 1, if there is one (RFC 6581, 4.1)."""
+    """The second attempt, with MPA revision 1, if there is one (RFC 6581, 10)."""
     with contextlib.suppress(p.PeerTimeout):
         syn = peer.expect(dport=SILENT_PORT, flags="S", timeout=0.2)
         peer.send_tcp(host.ip4, SILENT_PORT, syn.sport, seq=0, ack=syn.seq + 1, flags=p.RST | p.ACK)

@@ -31,6 +31,12 @@ def wait_link(host, state="ACTIVE", after=None, seconds=60):
             f"host {host.name}: expected a port in state {state} within {seconds} s, got {host.run('rdma link').out!r}")
 
 
+def auxiliary(host, action, timeout=60):
+    """"unbind" the driver from the host's RDMA device, or "bind" it."""
+    host.run("cd /sys/bus/auxiliary/drivers/*irdma* && "
+             f"ls /sys/bus/auxiliary/devices | grep -m 1 '^ice' > {action}", timeout=timeout).check()
+
+
 def adapter_listeners(host):
     """What takes connection requests on the host's adapter, a set of "PORT ADDRESS VLAN"."""
     if host.driver not in ("irdma", "intree"):
@@ -85,10 +91,10 @@ def rping(server, client, size=64, count=10, ip6=False, port=7174, timeout=60, i
     return pair(server, f"rping -s {opts}", client, f"rping -c {opts}", port, timeout)
 
 
-def end(command):
+def end(command, timeout=20):
     """End a command that may still run, and wait until it is gone."""
     command.kill()
-    command.wait(60)
+    command.wait(timeout)
 
 
 @contextlib.contextmanager

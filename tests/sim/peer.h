@@ -253,18 +253,10 @@ static inline void handshake(void)
 	peer(PEER_ISS + 1, our_iss + 1, A, NULL, 0);
 }
 
-/* An MPA frame: flags, revision, then IRD and ORD words if revision 2 with S, then n bytes. */
 static inline u32 mpa(u8 *p, bool reply, u8 flags, u8 rev, u16 ird, u16 ord, u32 n)
 {
-	bool v2 = rev == 2 && flags & 0x10;
-	u32 i, hdr = v2 ? 24 : 20;
+	u32 i, hdr = mpa_header(p, reply, flags, rev, ird, ord, n);
 
-	memcpy(p, reply ? "MPA ID Rep Frame" : "MPA ID Req Frame", 16);
-	p[16] = flags;
-	p[17] = rev;
-	irdma_cm_put16(p + 18, n + hdr - 20);
-	irdma_cm_put16(p + 20, ird);
-	irdma_cm_put16(p + 22, ord);
 	for (i = 0; i < n; i++)
 		p[hdr + i] = i + 1;
 	return hdr + n;

@@ -29,6 +29,23 @@ static inline int test_summary(void)
 	return 0;
 }
 
+/*
+ * The head of a scripted peer's MPA frame: flags, revision, with revision 2 and S the words of IRD
+ * and ORD.  n: bytes of private data that the caller puts behind it.  Returns its length.
+ */
+static inline u32 mpa_header(u8 *p, bool reply, u8 flags, u8 rev, u16 ird, u16 ord, u32 n)
+{
+	u32 hdr = rev == 2 && flags & 0x10 ? 24 : 20;
+
+	memcpy(p, reply ? "MPA ID Rep Frame" : "MPA ID Req Frame", 16);
+	p[16] = flags;
+	p[17] = rev;
+	irdma_cm_put16(p + 18, n + hdr - 20);
+	irdma_cm_put16(p + 20, ird);
+	irdma_cm_put16(p + 22, ord);
+	return hdr;
+}
+
 struct named_test {
 	const char *name;
 	void (*fn)(void);

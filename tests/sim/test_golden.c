@@ -511,14 +511,8 @@ static void peer(u8 flags, const void *data, u32 len)
 
 static u32 mpa(u8 *p, bool reply, u8 flags, u8 rev, u16 ird, u16 ord, u32 len)
 {
-	u32 hdr = rev == 2 && flags & 0x10 ? 24 : 20;
+	u32 hdr = mpa_header(p, reply, flags, rev, ird, ord, len);
 
-	memcpy(p, reply ? "MPA ID Rep Frame" : "MPA ID Req Frame", 16);
-	p[16] = flags;
-	p[17] = rev;
-	irdma_cm_put16(p + 18, len + hdr - 20);
-	irdma_cm_put16(p + 20, ird);
-	irdma_cm_put16(p + 22, ord);
 	memcpy(p + hdr, pattern, len);
 	return hdr + len;
 }
