@@ -67,8 +67,8 @@ def release(name):
     def build(tmp):
         found = apt.Suite(debian).newest(pattern)
         if not found:
-            raise LabError(f"Debian {debian} offers no kernel {name}; "
-                           "check the apt sources of this host")
+            raise LabError(f"Debian {debian} offers no kernel {name}; this host's apt sources must have "
+                           f"the main and the security archive, they have {' and '.join(apt.host_archives())}")
         path = tmp / "release"
         path.write_text(found[-1][len("linux-image-"):] + "\n")
         return path
