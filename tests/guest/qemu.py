@@ -21,6 +21,10 @@ CMDLINE = ("console=ttyS0 loglevel=5 panic=-1 oops=panic mitigations=off audit=0
 ACCELS = ("kvm", "tcg")
 BOOT_TIMEOUT_S = {"kvm": 60, "tcg": 120}
 
+# Emulated without what costs the emulator more than it gives the guest: string instructions that
+# kernels would use for all copying, byte by byte, and a fifth level of page tables.
+TCG_CPU = "max,-erms,-fsrm,-la57"
+
 
 def pick_accel(wanted=None):
     """Return "kvm" or "tcg": the wanted one, else KVM when this host lets us use it."""
@@ -102,7 +106,7 @@ class Machine:
     def _arguments(self, kernel, nics, image, mem_mb, cpus, cmdline, agent_path):
         accel = "kvm" if self._accel == "kvm" else "tcg,thread=multi,tb-size=256"
         argv = ["-accel", accel, "-machine", "q35,memory-backend=ram,vmport=off,hpet=off",
-                "-cpu", "host" if self._accel == "kvm" else "max", "-smp", cpus, "-m", mem_mb,
+                "-cpu", "host" if self._accel == "kvm" else TCG_CPU, "-smp", cpus, "-m", mem_mb,
                 "-object", f"memory-backend-memfd,id=ram,size={mem_mb}M,share=on",
                 "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
                 "-chardev", f"file,id=console,path={self.console_log}",
