@@ -356,30 +356,32 @@ def strip_debug(module, name, out):
     return out
 
 
-def build_driver(name, source, out=None, make_args=(), quiet=False):
-    """Build irdma.ko of tree `source` for kernel `name`, in `out` (default: in the cache).
+def build_driver(name, source, out=None, make_args=(), quiet=False, copy=None):
+    """Build irdma.ko of tree `source` for kernel `name`, in `out` (default: in the cache, a place for each tree).
 
     The sources are copied there, so that builds for several kernels do not meet.
-    quiet: show the compiler's words only when it fails.  Returns the path of irdma.ko.
+    quiet: show the compiler's words only when it fails.  copy: put irdma.ko there before
+    another build may replace it.  Returns the path of irdma.ko.
     """
     rel = release(name)
     source = Path(source)
     if not (source / "Kbuild").exists() and not (source / "Makefile").exists():
         raise LabError(f"{source} holds no Kbuild; give the directory of the driver's sources")
-    out = Path(out or cache.root() / "build" / rel)
-    with cache.lock(f"build-{rel}"):
+    tree = hashlib.sha256(bytes(source.resolve())).hexdigest()[:12]
+    out = Path(out or cache.root() / "build" / f"{rel}-{tree}")
+    with cache.lock(f"build-{rel}-{tree}"):
         _mirror(source, out)
         r = subprocess.run(["make", f"-j{os.cpu_count()}", "-C", out, f"KDIR={kdir(name)}", *make_args],
                            stdin=subprocess.DEVNULL, check=False, text=True,
                            stdout=subprocess.PIPE if quiet else None,
                            stderr=subprocess.STDOUT if quiet else None)
-    if r.returncode:
-        if quiet:
-            sys.stderr.write(r.stdout)
-        raise LabError(f"building irdma.ko for {rel} failed; the compiler's messages are above")
-    if not (out / "irdma.ko").exists():
-        raise LabError(f"make succeeded but left no irdma.ko in {out}")
-    return out / "irdma.ko"
+        if r.returncode:
+            if quiet:
+                sys.stderr.write(r.stdout)
+            raise LabError(f"building irdma.ko for {rel} failed; the compiler's messages are above")
+        if not (out / "irdma.ko").exists():
+            raise LabError(f"make succeeded but left no irdma.ko in {out}")
+        return Path(shutil.copy(out / "irdma.ko", copy)) if copy else out / "irdma.ko"
 
 
 def _mirror(source, out):

@@ -279,11 +279,14 @@ class Lab:
             if not os.path.exists(path):
                 raise LabError(f"no module {path}; build it or leave the option away")
             return path
-        self._modules[kernel] = kernels.build_driver(kernel, REPOSITORY, quiet=True)
-        return self._modules[kernel]
+        # this lab's own: the tree may be built anew while it runs
+        mine = self.work / f"irdma-{kernel}.ko"
+        if not mine.exists():
+            kernels.build_driver(kernel, REPOSITORY, quiet=True, copy=mine)
+        return mine
 
     def prepare(self):
-        """Have everything a start needs in the cache."""
+        """Have everything a start needs in the cache, and the driver in the work directory."""
         tools.qemu()
         for host in self.hosts.values():
             kernels.initramfs(host.kernel)
@@ -305,11 +308,11 @@ class Lab:
         return self
 
     def _start(self):
-        self.prepare()
-        self.programs = model.build(san=self._options["san"])
         # short: the paths of UNIX sockets end at 107 bytes
         remove_stale()
         self.work = Path(tempfile.mkdtemp(prefix=f"{WORK_PREFIX}{os.getpid()}-"))
+        self.prepare()
+        self.programs = model.build(san=self._options["san"])
         self.ddp = model.ddp_package(self.programs, self.work / "ice.pkg")
         self.wire_process = model.Wire(self.programs, self.work, self._options["seed"])
         begin = time.monotonic()
