@@ -102,6 +102,9 @@ class Labs:
     def check(self):
         """Blame a fault on the test that used the lab, or on every one if none asked for it."""
         for lab in self.used or self.running.values():
+            # what a test that failed has armed would meet the next one
+            for nic in [nic for host in lab.hosts.values() for nic in host.nics]:
+                nic.control("cqp", "release")
             lab.check_splats()
             seen = self.refused.setdefault(id(lab), 0)
             lines = refusals(lab)

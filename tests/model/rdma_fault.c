@@ -11,8 +11,9 @@
 
 const char cqp_help[] =
 	"log|clear - count of each command | hold N [OPCODE] - hold the n-th command from now (of "
-	"that opcode) | fail N [OPCODE [CODE]] - fail it; CODE is major<<16|minor | stop-at N - answer "
-	"nothing from the n-th on | release - go on | ignore-flush on|off | status";
+	"that opcode) | fail N [OPCODE [CODE [COUNT]]] - fail it, CODE is major<<16|minor, and the next "
+	"ones up to COUNT | stop-at N - answer "
+	"nothing from the n-th on | release - go on, without any of these | ignore-flush on|off | status";
 const char ae_help[] = "raise CODE [qp N|cq N] [src N] - asynchronous event (default: qp 1, src 0)";
 const char hmc_help[] = "error INFO DATA - HMC error: ERRORINFO and ERRORDATA, and its interrupt";
 const char critical_help[] = "VALUE - critical error: GLPE_CRITERR and its interrupt";
@@ -68,7 +69,7 @@ static int set_trigger(struct cqp_trigger *t, int argc, char **argv, FILE *out)
 int cqp_command(void *ctx, int argc, char **argv, FILE *out)
 {
 	const char *sub = argc > 1 ? argv[1] : "";
-	u64 code = CQP_ERR(0x8002);
+	u64 code = CQP_ERR(0x8002), count = 1;
 
 	if (argc == 2 && !strcmp(sub, "log")) {
 		rdma_cqp_log(out);
@@ -88,10 +89,13 @@ int cqp_command(void *ctx, int argc, char **argv, FILE *out)
 		return set_trigger(&rdma_faults.hold, argc, argv, out);
 	if (argc <= 4 && !strcmp(sub, "stop-at"))
 		return set_trigger(&rdma_faults.stop, argc, argv, out);
-	if (argc <= 5 && !strcmp(sub, "fail")) {
-		if (argc == 5 && !parse_num(argv[4], 0x10000, UINT32_MAX, &code))
+	if (argc <= 6 && !strcmp(sub, "fail")) {
+		if (argc > 4 && !parse_num(argv[4], 0x10000, UINT32_MAX, &code))
 			return ctl_fail(out, "error code '%s' (0x00010000 to 0xffffffff)", argv[4]);
+		if (argc > 5 && !parse_num(argv[5], 1, UINT32_MAX, &count))
+			return ctl_fail(out, "count '%s', from 1", argv[5]);
 		rdma_faults.fail_code = code;
+		rdma_faults.fail_again = count - 1;
 		return set_trigger(&rdma_faults.fail, argc, argv, out);
 	}
 	if (argc == 3 && !strcmp(sub, "ignore-flush") &&

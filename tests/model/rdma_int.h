@@ -53,6 +53,7 @@ struct cqp_trigger {
 struct rdma_faults {
 	struct cqp_trigger hold, fail, stop;
 	u32 fail_code;		/* major << 16 | minor */
+	u32 fail_again;		/* how many more fail after the first */
 	bool held, stopped;	/* the control queue does not move */
 	bool ignore_flush;
 	u64 ceq_delay_ns, aeq_delay_ns;

@@ -657,6 +657,13 @@ static void fault_cqp(void)
 	CHECK(!cqp(CQP_NOP, 0, NULL), "first command");
 	CHECK(cqp(CQP_NOP, 0, NULL) == 0xffff8002, "second command is not the one that fails");
 	CHECK(!cqp(CQP_NOP, 0, NULL), "third command");
+	rdma_faults.fail.left = 1;
+	rdma_faults.fail_again = 1;
+	CHECK(cqp(CQP_NOP, 0, NULL) && cqp(CQP_NOP, 0, NULL), "two that fail in turn");
+	CHECK(!cqp(CQP_NOP, 0, NULL), "the one after them");
+	rdma_faults.fail.left = 1;
+	rdma_resume(&dev);
+	CHECK(!cqp(CQP_NOP, 0, NULL), "a fault that was armed and taken back");
 	rdma_faults.hold.left = 1;
 	tail = reg_get(0x00500880);
 	st64(ram + CQP_RING + 64 * tail + 24, (u64)CQP_NOP << 32 | 1ull << 63);
