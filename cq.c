@@ -246,7 +246,7 @@ static int exec_resize(struct irdma_device *dev, const struct irdma_cq_cmd *cmd)
 	return irdma_cqp_exec(dev, &req);
 }
 
-/* A dead device has forgotten everything, so that its objects can be freed. */
+/* A dead device gets no command before a reset has made it forget, so its objects can be freed. */
 static int exec_destroy(struct irdma_device *dev, const struct irdma_cq_cmd *cmd)
 {
 	struct irdma_cqp_req req;
@@ -375,7 +375,8 @@ int irdma_resize_cq(IRDMA_RESIZE_CQ_ARGS)
  * @udata: not used
  *
  * Context: process.
- * Return: 0, or a command's error, the CQ stays then.
+ * Return: 0, or a command's error, the CQ stays then.  No other try would help a CQ of which the
+ * adapter did not give up a QP: it is lost with that.
  */
 int irdma_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 {
@@ -384,12 +385,15 @@ int irdma_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	int ret;
 
 	ret = exec_destroy(dev, &cq->cmd);
-	if (ret)
+	if (ret && !cq->lost)
 		return ret;
 	irdma_cq_handler_del(dev, &cq->handler, cq->cmd.ceqn);
 	cancel_work_sync(&cq->kick_work);
 	free_memory(dev, cq);
-	ida_free(&dev->cq_ids, cq->cmd.cqn);
+	if (ret)
+		irdma_id_keep(dev, "CQ", cq->cmd.cqn);
+	else
+		ida_free(&dev->cq_ids, cq->cmd.cqn);
 	return 0;
 }
 

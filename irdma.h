@@ -60,6 +60,7 @@ struct irdma_limits {
  * @pd_ids: PD numbers in use
  * @mr_ids: STag indexes in use
  * @ah_ids: address handles in use
+ * @lost_objects: what the adapter did not give up; their numbers stay in use
  * @qp_contexts: Q2 buffers and contexts of QPs (qp.c)
  * @ilq: raw queue of connection set-up frames (ilq.c)
  * @ieq: raw queue of partial FPDUs (ieq.c)
@@ -98,6 +99,7 @@ struct irdma_device {
 	struct ida pd_ids;
 	struct ida mr_ids;
 	struct ida ah_ids;
+	atomic_t lost_objects;
 	struct dma_pool *qp_contexts;
 
 	struct irdma_ilq *ilq;

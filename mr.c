@@ -160,7 +160,7 @@ static int exec_alloc_stag(struct irdma_device *dev, const struct irdma_stag_cmd
 	return irdma_cqp_exec(dev, &req);
 }
 
-/* A dead device has forgotten everything, so that its objects can be freed. */
+/* A dead device gets no command before a reset has made it forget, so its objects can be freed. */
 static int exec_dealloc_stag(struct irdma_device *dev, const struct irdma_stag_cmd *cmd)
 {
 	struct irdma_cqp_req req;

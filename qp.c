@@ -279,7 +279,8 @@ static int hw_create(struct irdma_qp *qp)
 	return irdma_cqp_exec(qp->dev, &req);
 }
 
-static void hw_destroy(struct irdma_qp *qp)
+/* Returns whether the adapter gave the QP up. */
+static bool hw_destroy(struct irdma_qp *qp)
 {
 	struct irdma_qp_cmd cmd = {
 		.qpn = qp->qpn,
@@ -294,9 +295,22 @@ static void hw_destroy(struct irdma_qp *qp)
 
 	irdma_cqp_prep_destroy_qp(qp->dev, &req, &cmd);
 	ret = irdma_cqp_exec(qp->dev, &req);
-	if (ret && ret != -ENODEV)
-		irdma_err(qp->dev, "destroying QP %u failed: %pe (%#x/%#x)\n", qp->qpn,
-			  ERR_PTR(ret), req.major, req.minor);
+	if (!ret || irdma_is_dead(qp->dev))
+		return true;
+	irdma_err(qp->dev, "destroying QP %u failed: %pe (%#x/%#x)\n", qp->qpn,
+		  ERR_PTR(ret), req.major, req.minor);
+	to_irdma_pd(qp->ibqp.pd)->lost = true;
+	qp->send_cq->lost = true;
+	qp->recv_cq->lost = true;
+	return false;
+}
+
+static void free_qpn(struct irdma_qp *qp, bool gone)
+{
+	if (gone)
+		ida_free(&qp->dev->qp_ids, qp->qpn);
+	else
+		irdma_id_keep(qp->dev, "QP", qp->qpn);
 }
 
 /* Make the QP findable. */
@@ -419,6 +433,7 @@ int irdma_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_
 	struct irdma_qp *qp = to_irdma_qp(ibqp);
 	struct irdma_ucontext *uctx = NULL;
 	struct qp_sizes sizes;
+	bool gone = true;
 	int ret;
 
 	if (udata)
@@ -466,12 +481,12 @@ int irdma_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_
 	return 0;
 
 destroy:
-	hw_destroy(qp);
+	gone = hw_destroy(qp);
 unpublish:
 	unpublish(qp);
 free_id:
 	kfree_rcu(qp->key, rcu);
-	ida_free(&dev->qp_ids, qp->qpn);
+	free_qpn(qp, gone);
 free_queues:
 	free_queues(qp);
 	return ret;
@@ -523,6 +538,13 @@ int irdma_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	return 0;
 }
 
+/* Its memory is not given back either: who guesses the STag could write there. */
+static void lose_lsmm(struct irdma_qp *qp)
+{
+	to_irdma_pd(qp->ibqp.pd)->lost = true;
+	irdma_id_keep(qp->dev, "STag", qp->lsmm_stag);
+}
+
 static void cancel_works(struct irdma_qp *qp)
 {
 	cancel_work_sync(&qp->ae_work);
@@ -546,7 +568,7 @@ int irdma_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 {
 	struct irdma_qp *qp = to_irdma_qp(ibqp);
 	struct irdma_device *dev = qp->dev;
-	bool connected;
+	bool connected, gone;
 
 	spin_lock_irq(&qp->lock);
 	qp->destroying = true;
@@ -564,14 +586,16 @@ int irdma_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	unpublish(qp);
 	cancel_works(qp);
 	irdma_qp_forget_completions(qp);
-	hw_destroy(qp);
+	gone = hw_destroy(qp);
 	irdma_ieq_forget(dev, qp->qpn);
 	irdma_qos_leave(dev, &qp->qos);
 	irdma_qp_free_lsmm(qp);
+	if (qp->lsmm)
+		lose_lsmm(qp);
 	kfree_rcu(qp->key, rcu);
 	/* The next QP of this number, with the same context too, must not get our last events. */
 	irdma_aeq_drain(dev);
-	ida_free(&dev->qp_ids, qp->qpn);
+	free_qpn(qp, gone);
 	free_queues(qp);
 	return 0;
 }
@@ -580,6 +604,8 @@ int irdma_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
  * irdma_qp_free_lsmm - free the last streaming-mode message
  * @qp: queue pair, its mutex held or being destroyed; the device has sent the message or the
  *	QP is in error
+ *
+ * Message and STag stay while the adapter does not give its region up.
  */
 void irdma_qp_free_lsmm(struct irdma_qp *qp)
 {
@@ -595,9 +621,11 @@ void irdma_qp_free_lsmm(struct irdma_qp *qp)
 		cmd.pd = to_irdma_pd(qp->ibqp.pd)->id;
 		irdma_cqp_prep_dealloc_stag(dev, &req, &cmd);
 		ret = irdma_cqp_exec(dev, &req);
-		if (ret && ret != -ENODEV)
+		if (ret && !irdma_is_dead(dev)) {
 			irdma_err(dev, "QP %u: freeing the MPA reply's region failed: %pe\n",
 				  qp->qpn, ERR_PTR(ret));
+			return;
+		}
 		irdma_stag_free(dev, qp->lsmm_stag);
 		qp->lsmm_stag = 0;
 	}

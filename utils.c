@@ -127,15 +127,16 @@ static void hwent_next(struct irdma_hwent *ent)
 		return;
 	if (ent->wanted && (!ent->present || ent->dirty)) {
 		ent->adding = true;
-	} else if (!ent->wanted && ent->present) {
+	} else if (!ent->wanted && ent->present && !ent->stuck) {
 		ent->adding = false;
 	} else {
-		if (!ent->wanted && !atomic_read(&ent->users))
+		if (!ent->wanted && !ent->present && !atomic_read(&ent->users))
 			ent->type->release(ent);
 		return;
 	}
 	ent->busy = true;
 	WRITE_ONCE(addrs->submitter, current);
+	ent->uncleared = false;
 	if (ent->dirty && ent->present && ent->adding)
 		ent->type->clear(ent);
 	ent->dirty = false;
@@ -145,14 +146,28 @@ static void hwent_next(struct irdma_hwent *ent)
 	WRITE_ONCE(addrs->submitter, outer);
 }
 
+/* Lock held. */
+static void hwent_leave_pool(struct irdma_hwent *ent)
+{
+	if (list_empty(&ent->idle))
+		return;
+	list_del_init(&ent->idle);
+	ent->pool->count--;
+}
+
 /* Note how a command ended; lock held. Who waited for it is moved to @waiters. */
 static void hwent_finish(struct irdma_hwent *ent, int status, struct list_head *waiters)
 {
 	ent->busy = false;
-	ent->present = ent->adding && !status;
+	/* Hardware would refuse to write what it still has, be it the same or another entry. */
+	ent->stuck = status && !irdma_is_dead(ent->dev) && (!ent->adding || ent->uncleared);
+	ent->present = ent->stuck || (ent->adding && !status);
 	if (ent->adding) {
-		if (status)
+		if (status) {
 			ent->wanted = false;
+			ent->dirty |= ent->stuck;
+			hwent_leave_pool(ent);
+		}
 		list_splice_tail_init(&ent->waiters, waiters);
 	}
 	hwent_next(ent);
@@ -189,11 +204,10 @@ static void hwent_done(struct irdma_device *dev, struct irdma_cqp_req *req)
 /* One more user; lock held. */
 static void hwent_get(struct irdma_hwent *ent)
 {
-	if (atomic_inc_return(&ent->users) == 1 && !list_empty(&ent->idle)) {
-		list_del_init(&ent->idle);
-		ent->pool->count--;
-	}
+	if (atomic_inc_return(&ent->users) == 1)
+		hwent_leave_pool(ent);
 	ent->wanted = true;
+	ent->stuck = false;
 }
 
 /* The oldest unused entry, if there is one, has to go; lock held. */
@@ -204,8 +218,7 @@ static void hwent_evict(struct irdma_hwent_pool *pool)
 	ent = list_first_entry_or_null(&pool->idle, struct irdma_hwent, idle);
 	if (!ent)
 		return;
-	list_del_init(&ent->idle);
-	pool->count--;
+	hwent_leave_pool(ent);
 	ent->wanted = false;
 	hwent_next(ent);
 }
@@ -353,6 +366,9 @@ static void arp_prep(struct irdma_hwent *ent, bool add)
 
 static void arp_cleared(struct irdma_device *dev, struct irdma_cqp_req *req)
 {
+	struct irdma_arp *arp = container_of(req, struct irdma_arp, clear_req);
+
+	arp->ent.uncleared = req->status;
 }
 
 /* Right in front of the command that writes the new address, which completes after this one. */
@@ -703,6 +719,29 @@ int irdma_addrs_start(struct irdma_device *dev)
 	return 0;
 }
 
+/* Forget what hardware did not give up; it does so with the control queue. */
+static void release_stuck(struct irdma_addrs *addrs)
+{
+	struct irdma_port *port;
+	struct hlist_node *next;
+	struct irdma_arp *arp;
+	struct irdma_ah *ah;
+	unsigned long num;
+	int i;
+
+	spin_lock_irq(&addrs->lock);
+	hash_for_each_safe(addrs->ahs, i, next, ah, hash_entry)
+		if (ah->ent.stuck)
+			ah_release(&ah->ent);
+	hash_for_each_safe(addrs->arps, i, next, arp, hash_entry)
+		if (arp->ent.stuck)
+			arp_release(&arp->ent);
+	xa_for_each(&addrs->ports, num, port)
+		if (port->ent.stuck)
+			port_release(&port->ent);
+	spin_unlock_irq(&addrs->lock);
+}
+
 /**
  * irdma_addrs_stop - undo irdma_addrs_start()
  * @dev: device; no connection and no transmit buffer is left
@@ -717,6 +756,7 @@ void irdma_addrs_stop(struct irdma_device *dev)
 	hwent_drain(addrs, &addrs->arp_pool);
 	irdma_cqp_flush_submitted(dev);
 	flush_work(&addrs->answer_work);
+	release_stuck(addrs);
 	WARN_ON(!hash_empty(addrs->ahs));
 	WARN_ON(!hash_empty(addrs->arps));
 	WARN_ON(!xa_empty(&addrs->ports));

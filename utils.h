@@ -59,9 +59,12 @@ struct irdma_hwent_type {
  * @users: reaches 0 only under &irdma_addrs.lock, the rest is guarded by that lock
  * @wanted: hardware shall have it
  * @present: hardware has it
+ * @stuck: hardware did not give it up, so it waits here for the next user
  * @busy: a command is in flight
  * @adding: that command writes the entry
  * @dirty: what hardware has is out of date
+ * @uncleared: hardware did not give up what is to be written anew; written and read by the
+ *	callbacks of commands, which come one at a time
  * @waiters: struct irdma_waiter
  * @idle: in @pool
  * @req: the command
@@ -73,9 +76,11 @@ struct irdma_hwent {
 	atomic_t users;
 	bool wanted;
 	bool present;
+	bool stuck;
 	bool busy;
 	bool adding;
 	bool dirty;
+	bool uncleared;
 	struct list_head waiters;
 	struct list_head idle;
 	struct irdma_cqp_req req;

@@ -88,6 +88,25 @@ int irdma_id_alloc(struct ida *ids, u32 first, u32 end)
 	return id == -ENOSPC ? -EINVAL : id;
 }
 
+/**
+ * irdma_id_keep - count and tell of an object that the adapter did not give up
+ * @dev: device, not dead
+ * @kind: of the object, for the message
+ * @id: its number
+ *
+ * As long as the adapter knows an object no other may get its number: the adapter would refuse
+ * the new one, or take what belongs to one for the other's.  So the number is not freed until a
+ * reset has made the adapter forget everything, when the device and its numbers end.  Memory is
+ * given back all the same where the adapter has no reason to touch it, such as the queues of a
+ * QP in ERROR.
+ * Context: process.
+ */
+void irdma_id_keep(struct irdma_device *dev, const char *kind, u32 id)
+{
+	irdma_err_ratelimited(dev, "%s %u (0x%x) stays taken until the next reset, %d objects are lost\n",
+			      kind, id, id, atomic_inc_return(&dev->lost_objects));
+}
+
 /*
  * Device and port.
  */
@@ -338,7 +357,13 @@ static int irdma_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 
 static int irdma_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 {
-	ida_free(&to_irdma_dev(ibpd->device)->pd_ids, to_irdma_pd(ibpd)->id);
+	struct irdma_device *dev = to_irdma_dev(ibpd->device);
+	struct irdma_pd *pd = to_irdma_pd(ibpd);
+
+	if (pd->lost)
+		irdma_id_keep(dev, "PD", pd->id);
+	else
+		ida_free(&dev->pd_ids, pd->id);
 	return 0;
 }
 

@@ -36,9 +36,16 @@ static inline struct irdma_ucontext *to_irdma_ucontext(struct ib_ucontext *ibuco
 	return container_of(ibucontext, struct irdma_ucontext, ibucontext);
 }
 
+/**
+ * struct irdma_pd - a protection domain
+ * @ibpd: the verbs object; must be first
+ * @id: its number
+ * @lost: the adapter did not give up an object of it (irdma_id_keep())
+ */
 struct irdma_pd {
 	struct ib_pd ibpd;
 	u32 id;
+	bool lost;
 };
 
 static inline struct irdma_pd *to_irdma_pd(struct ib_pd *ibpd)
@@ -125,6 +132,7 @@ int irdma_mr_fast_reg(struct ib_mr *ibmr, u32 key, int access, struct irdma_sq_r
  * @handler: receives the events of the CQ; its cqn is the CQ number
  * @lock: irq-safe; polling, arming and @flushing
  * @flushing: struct irdma_flushq of QPs whose work requests complete in software
+ * @lost: the adapter did not give up a QP that uses it (irdma_id_keep())
  * @cmd: command that describes the CQ to the hardware
  * @armed: a kernel consumer waits for an event
  * @hw_armed: the event that the hardware will raise (kernel CQs)
@@ -137,13 +145,14 @@ int irdma_mr_fast_reg(struct ib_mr *ibmr, u32 key, int access, struct irdma_sq_r
  * @ring_ureg: ring (user CQs)
  * @shadow_ureg: shadow area (user CQs), NULL: behind the ring
  *
- * The fields behind @flushing are private to cq.c.
+ * The fields behind @lost are private to cq.c.
  */
 struct irdma_cq {
 	struct ib_cq ibcq;
 	struct irdma_cq_handler handler;
 	spinlock_t lock;
 	struct list_head flushing;
+	bool lost;
 	struct irdma_cq_cmd cmd;
 	bool armed;
 	u8 hw_armed;
@@ -187,6 +196,7 @@ int irdma_udata_in(struct ib_udata *udata, void *req, size_t size, size_t min);
 int irdma_udata_out(struct ib_udata *udata, const void *resp, size_t size);
 int irdma_udata_none(struct ib_udata *udata);
 int irdma_id_alloc(struct ida *ids, u32 first, u32 end);
+void irdma_id_keep(struct irdma_device *dev, const char *kind, u32 id);
 
 /* Limits that query_device tells (spec 02, 8.1). */
 #define IRDMA_MAX_FR_PAGES	262144	/* of a fast register */

@@ -5,7 +5,9 @@ import time
 import pytest
 
 import traffic
+from conftest import check_clean_unload, refusals
 from guest.lab import tshark
+from test_field_verbs import LOCAL_WRITE, Pair
 
 ETH_HLEN = 14
 
@@ -158,3 +160,99 @@ def test_traffic_classes(labs):
             traffic.rping(b, a, 4096)
             traffic.rping(a, b, 4096)
             traffic.ucmatose(b, a, 5, tos=LOW_DELAY)
+
+
+INVALID_STATE = "0xffff8002"
+
+
+def fail_next(host, command, number=1, times=1):
+    """The adapter refuses a control command, from the number-th of its kind on as often as told."""
+    host.fault("cqp", "fail", str(number), command, INVALID_STATE, str(times))
+
+
+def wait_refused(host, timeout=10):
+    """Wait until the commands of fail_next() were there."""
+    deadline = time.monotonic() + timeout
+    while "fail" in (status := host.fault("cqp", "status")):
+        assert time.monotonic() < deadline, f"expected the command to come, the adapter says {status!r}"
+
+
+def refused_but(lab, *expected):
+    """The adapter refused by its own rules only what is expected, and forgets all it knew when the driver goes."""
+    found = refusals(lab)
+    assert len(found) == len(expected) and all(map(str.endswith, found, expected)), \
+        f"expected the refusals {expected}, got {found}"
+    check_clean_unload(lab)
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_stag_that_is_not_given_up(own_lab, times):
+    """The adapter keeps the region of an MPA reply: no other region gets its STag.
+
+    The driver frees it when the reply is answered, tries again when the QP comes to ERROR, and
+    when it is destroyed.
+    """
+    lab = own_lab("irdma")
+    pair, host = Pair(lab), lab["B"]
+    fail_next(host, "DEALLOC_STAG", times=times)
+    pair.connect()
+    host.wait_dmesg("freeing the MPA reply's region failed", 10)
+    pair.b.reg("before", 4096, LOCAL_WRITE)
+    pair.b.close_qp()
+    wait_refused(host)
+    lost = times == 3
+    known = host.nic.counters(objects=True)["mr"]
+    assert known == 1 + lost, f"expected {1 + lost} regions on the adapter after {times} refusals, got {known}"
+    for name in "xyz":
+        pair.b.reg(name, 4096, LOCAL_WRITE)
+    pair.close()
+    told = [line for line in host.dmesg() if "stays taken" in line]
+    assert [kind for kind in ("STag", "PD") if any(kind in line for line in told)] == (["STag", "PD"] if lost else [])
+    refused_but(lab)
+
+
+def test_queue_pair_that_is_not_given_up(own_lab):
+    """The adapter keeps a QP: its number and those of what it uses are left out when their turn comes again.
+
+    It keeps the CQ of such a QP, too.
+    """
+    lab = own_lab("none", hosts=1)
+    host = lab["A"]
+    host.load_driver("irdma", params=["limits_sel=0"])
+    fail_next(host, "DESTROY_QP")
+    for _ in range(2):
+        traffic.verbs_cost(host, "qp", 150)
+    told = [line for line in host.dmesg() if "stays taken" in line]
+    assert [kind for kind in ("QP", "CQ", "PD") if any(f" {kind} " in line for line in told)] == ["QP", "CQ", "PD"]
+    refused_but(lab, "1 QPs use it")
+
+
+def test_port_that_is_not_given_up(own_lab):
+    """The adapter keeps a local port: the next listener on it gets that one."""
+    lab = own_lab("irdma")
+    a, b = lab["A"], lab["B"]
+    fail_next(b, "MANAGE_APBVT", 2)
+    for _ in range(3):
+        traffic.rping(b, a)
+    wait_refused(b)
+    refused_but(lab)
+
+
+@pytest.mark.parametrize("change", ["del {ip}", "replace {ip} lladdr 02:00:00:00:00:99"], ids=["del", "replace"])
+def test_neighbour_that_is_not_given_up(own_lab, change):
+    """The adapter keeps a neighbour that has gone or moved: the next connection gets its entry, with the right address.
+
+    A new address is written right behind the command that clears the old one, and refused with it.
+    """
+    lab = own_lab("irdma")
+    a, b = lab["A"], lab["B"]
+    traffic.rping(b, a)
+    fail_next(b, "MANAGE_ARP")
+    neigh = f"ip neigh {{}} dev {b.ports[0].netdev}"
+    b.run(neigh.format(change.format(ip=a.ip4))).check()
+    wait_refused(b)
+    b.run(f"{neigh.format('del ' + a.ip4)}; true")
+    for _ in range(2):
+        traffic.rping(b, a)
+        traffic.rping(a, b)
+    refused_but(lab, *([] if change.startswith("del") else ["entry exists"]))
