@@ -55,6 +55,7 @@
 /* Events that the received frame can refine, and those found in received terminates. */
 enum {
 	AE_UNALLOCATED_STAG	= 0x0102,
+	AE_BAD_QP		= 0x0104,
 	AE_BAD_PD		= 0x0105,
 	AE_BAD_STAG_KEY		= 0x0106,
 	AE_BAD_STAG_INDEX	= 0x0107,
@@ -84,7 +85,18 @@ static const struct term_entry entries[] = {
 	{ 0x0109, { RDMAP_PROTECTION, 0x02, IRDMA_FLUSH_REM_ACCESS, true } },
 	{ 0x010a, { RDMAP_PROTECTION, 0x04, IRDMA_FLUSH_REM_ACCESS, true } },
 	{ 0x0112, { RDMAP_PROTECTION, 0x02, IRDMA_FLUSH_REM_ACCESS, true } },
+	/* A memory window is not bound: the consumer's doing, of which the peer learns the end only. */
+	{ 0x0114, { RDMAP_OPERATION, 0xff, IRDMA_FLUSH_MW_BIND, false } },
+	{ 0x0115, { RDMAP_OPERATION, 0xff, IRDMA_FLUSH_MW_BIND, false } },
+	{ 0x0116, { RDMAP_OPERATION, 0xff, IRDMA_FLUSH_MW_BIND, false } },
+	{ 0x0117, { RDMAP_OPERATION, 0xff, IRDMA_FLUSH_MW_BIND, false } },
+	{ 0x0118, { RDMAP_OPERATION, 0xff, IRDMA_FLUSH_MW_BIND, false } },
+	{ 0x0119, { RDMAP_OPERATION, 0xff, IRDMA_FLUSH_MW_BIND, false } },
+	{ 0x011a, { RDMAP_OPERATION, 0xff, IRDMA_FLUSH_MW_BIND, false } },
+	{ 0x011b, { RDMAP_OPERATION, 0xff, IRDMA_FLUSH_MW_BIND, false } },
 	{ 0x011c, { RDMAP_PROTECTION, 0x02, IRDMA_FLUSH_REM_ACCESS, true } },
+	{ 0x011e, { RDMAP_OPERATION, 0xff, IRDMA_FLUSH_MW_BIND, false } },
+	{ 0x0120, { RDMAP_OPERATION, 0xff, IRDMA_FLUSH_MW_BIND, false } },
 	{ 0x0301, { DDP_UNTAGGED, 0x03, IRDMA_FLUSH_GENERAL, false } },
 	{ 0x0303, { DDP_UNTAGGED, 0x05, IRDMA_FLUSH_LOC_LEN, true } },
 	{ 0x0304, { DDP_UNTAGGED, 0x06, IRDMA_FLUSH_GENERAL, false } },
@@ -210,13 +222,17 @@ static void refine(u16 ae_code, const struct fpdu *fpdu, struct irdma_term_info 
 			info->flush_code = IRDMA_FLUSH_PROT;
 		}
 		break;
+	case AE_BAD_QP:
 	case AE_BAD_PD:
+		/* The STag is not of this stream, be it a window's or another domain's. */
 		if (write) {
 			info->layer_type = DDP_TAGGED;
 			info->code = 0x02;
 			info->flush_code = IRDMA_FLUSH_PROT;
-		} else if (is_send_inv(fpdu)) {
-			info->code = 0x09;
+		} else {
+			info->layer_type = RDMAP_PROTECTION;
+			info->code = is_send_inv(fpdu) ? 0x09 : 0x03;
+			info->flush_code = IRDMA_FLUSH_REM_ACCESS;
 		}
 		break;
 	case AE_BAD_STAG_KEY:

@@ -87,8 +87,16 @@ class Verbs:
         self.ids, self.ctx, self.pd, self.qp = [], None, None, None
         self.cqs, self.mrs, self.mws, self.maps = {}, {}, {}, {}
         self.channel = self.cmid = self.event = self.spare = None
+        self.other = {"cmid": None, "qp": None, "cqs": {}}
 
     # connection
+
+    def swap(self):
+        """The other of two connections is meant from now on; memory and windows are common to both."""
+        now = {name: getattr(self, name) for name in self.other}
+        for name, value in self.other.items():
+            setattr(self, name, value)
+        self.other = now
 
     def open(self):
         """A device without a connection."""
@@ -104,10 +112,10 @@ class Verbs:
 
     def dial(self, address, port):
         """All of connecting that needs no QP."""
-        self.channel = CMEventChannel()
+        self.channel = self.channel or CMEventChannel()
         info = AddrInfo(dst=address, dst_service=str(port), port_space=ce.RDMA_PS_TCP)
         self.cmid = CMID(creator=self.channel)
-        self.ids = [self.cmid]
+        self.ids.append(self.cmid)
         self.cmid.resolve_addr(info)
         self.expect("RDMA_CM_EVENT_ADDR_RESOLVED")
         self.cmid.resolve_route()
@@ -245,8 +253,8 @@ class Verbs:
             return self.maps[name][offset:offset + length].decode("latin-1")
         return self.mrs[name].read(length, offset).decode("latin-1")
 
-    def alloc_mw(self, name):
-        self.mws[name] = MW(self.pd, e.IBV_MW_TYPE_1)
+    def alloc_mw(self, name, kind=1):
+        self.mws[name] = MW(self.pd, e.IBV_MW_TYPE_1 if kind == 1 else e.IBV_MW_TYPE_2)
 
     def dealloc_mw(self, name):
         self.mws[name].close()
@@ -255,6 +263,13 @@ class Verbs:
     def bind(self, mw, mr, offset, length, access):
         info = MWBindInfo(self.mrs[mr], self.mrs[mr].buf + offset, length, access)
         self.qp.bind_mw(self.mws[mw], MWBind(info, e.IBV_SEND_SIGNALED))
+        return self.mws[mw].rkey
+
+    def bind_type_2(self, mw, mr, offset, length, access):
+        """A work request; the adapter's library puts the new key into the window when it posts."""
+        bind = SendWR(opcode=e.IBV_WR_BIND_MW, send_flags=e.IBV_SEND_SIGNALED)
+        bind.set_bind_wr(self.mws[mw], MWBindInfo(self.mrs[mr], self.mrs[mr].buf + offset, length, access))
+        self.qp.post_send(bind)
         return self.mws[mw].rkey
 
     # work requests
@@ -322,8 +337,8 @@ class Verbs:
 
     def close(self):
         """Give everything back, users before what they use."""
-        for thing in [self.qp, *self.mws.values(), *self.mrs.values(), *self.cqs.values(),
-                      self.spare, self.pd, *reversed(self.ids)]:
+        for thing in [self.qp, self.other["qp"], *self.mws.values(), *self.mrs.values(), *self.cqs.values(),
+                      *self.other["cqs"].values(), self.spare, self.pd, *reversed(self.ids)]:
             if thing is not None:
                 thing.close()
         if self.channel:

@@ -16,6 +16,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import traffic  # noqa: E402  (needs the path above)
 from guest import kernels  # noqa: E402
+from test_ae import terminates  # noqa: E402
+from test_peer import rdma_program  # noqa: E402
 from test_verbs import compiled, failures, objects  # noqa: E402
 
 pytestmark = pytest.mark.ci_kernel("6.12")
@@ -23,7 +25,7 @@ pytestmark = pytest.mark.ci_kernel("6.12")
 PROGRAM = Path(__file__).resolve().parent / "field_verbs.py"
 PORT = 7480
 RESET, INIT, RTS, ERR = 0, 1, 3, 6
-SUCCESS, LOC_PROT_ERR, FLUSHED, REM_ACCESS_ERR = 0, 4, 5, 10
+SUCCESS, LOC_PROT_ERR, FLUSHED, MW_BIND_ERR, REM_ACCESS_ERR = 0, 4, 5, 6, 10
 # opcodes of completions (enum ibv_wc_opcode)
 WC = {"send": 0, "write": 1, "read": 2, "bind": 5, "local_inv": 6, "recv": 128}
 # enum ibv_access_flags
@@ -43,12 +45,14 @@ class VerbsError(Exception):
 
 
 class Remote:
-    """field_verbs.py on a host."""
+    """field_verbs.py on a host; preload: a library that it is started with."""
 
-    def __init__(self, host):
+    def __init__(self, host, preload=None):
         self.host = host
         host.put(PROGRAM, "/tmp/field_verbs.py")
-        self.command = host.popen("python3 /tmp/field_verbs.py")
+        if preload:
+            host.put(preload, "/tmp/preload.so")
+        self.command = host.popen(f"{'LD_PRELOAD=/tmp/preload.so ' if preload else ''}python3 /tmp/field_verbs.py")
         self.lines = 0
         self.answer(60)
 
@@ -72,16 +76,20 @@ class Pair:
 
     ports = iter(range(PORT, 0xffff))
 
-    def __init__(self, lab):
+    def __init__(self, lab, preload=None):
         self.lab = lab
-        self.a, self.b = Remote(lab["A"]), Remote(lab["B"])
+        self.port = None
+        self.a, self.b = (Remote(lab[name], preload) for name in "AB")
 
     def connect(self, depths=(16, 16), **qp):
         """Connected QPs; returns what make_qp says of a's."""
+        self.port = next(self.ports)
+        self.b.listen(self.lab["B"].ip4, self.port)
+        return self.join(depths, **qp)
+
+    def join(self, depths, **qp):
         a, b = self.a, self.b
-        port = next(self.ports)
-        b.listen(self.lab["B"].ip4, port)
-        a.dial(self.lab["B"].ip4, port)
+        a.dial(self.lab["B"].ip4, self.port)
         made = a.make_qp(**qp)
         a.connect(*depths)
         b.request()
@@ -90,6 +98,16 @@ class Pair:
         for end in (a, b):
             end.expect("RDMA_CM_EVENT_ESTABLISHED")
         return made
+
+    def swap(self):
+        """The verbs that follow are about the other connection."""
+        for end in (self.a, self.b):
+            end.swap()
+
+    def connect_again(self, depths=(16, 16)):
+        """A second connection between the same protection domains; it is the one that verbs are about."""
+        self.swap()
+        self.join(depths, pd=False)
 
     def close(self):
         for end in (self.a, self.b):
@@ -100,26 +118,32 @@ class Pair:
 
 
 class Programs:
-    """A Pair that is started once, since the imports take seconds, and again when it has ended."""
+    """A Pair that is started once, since the imports take seconds, and again when it has ended.
 
-    def __init__(self):
-        self.pair = None
+    And another one with what memory windows of type 2 take.
+    """
 
-    def get(self, lab):
-        if not self.pair or self.pair.ended():
-            self.pair = Pair(lab)
-        return self.pair
+    def __init__(self, preload):
+        self.preload = {1: None, 2: preload}
+        self.pairs = {}
+
+    def get(self, lab, kind):
+        if kind not in self.pairs or self.pairs[kind].ended():
+            self.pairs[kind] = Pair(lab, self.preload[kind])
+        return self.pairs[kind]
 
     def end(self):
-        if self.pair:
-            for end in (self.pair.a, self.pair.b):
+        for pair in self.pairs.values():
+            for end in (pair.a, pair.b):
                 end.command.close_stdin()
                 end.command.wait(20)
 
 
 @pytest.fixture(scope="module")
-def programs(module_labs):
-    made = Programs()
+def programs(module_labs, tmp_path_factory):
+    # Python loads the library for itself alone, where the preloaded one would not find it
+    made = Programs(rdma_program(PROGRAM.with_name("mw_type2.c"), tmp_path_factory, "-shared", "-fPIC",
+                                 "-Wl,--no-as-needed"))
     yield made
     made.end()
 
@@ -130,9 +154,9 @@ def lab(labs):
 
 
 @pytest.fixture
-def pair(lab, programs):
+def pair(lab, programs, request):
     """Two programs without a connection; what they made must be gone from the adapters afterwards."""
-    made = programs.get(lab)
+    made = programs.get(lab, request.getfixturevalue("kind") if "kind" in request.fixturenames else 1)
     before = [objects(host) for host in lab.hosts.values()]
     yield made
     made.close()
@@ -556,25 +580,26 @@ def test_addresses_beyond_4_gib(pair):
 
 
 #
-# Memory windows.  rdma-core gives this adapter those of type 1 only.
+# Memory windows.  rdma-core gives this adapter those of type 1, mw_type2.c adds those of type 2.
 #
 
 WINDOW = (1024, 2048)       # offset and length
 
 
-def window(pair, access):
+def window(pair, access, kind=1):
     """b binds a window of a region that has no remote rights itself; returns what a needs to know."""
     b = pair.b
     there = connect_with_region(pair, LOCAL_WRITE | MW_BIND)
-    b.alloc_mw("w")
-    rkey = b.bind("w", "m", *WINDOW, access)
+    b.alloc_mw("w", kind)
+    rkey = (b.bind if kind == 1 else b.bind_type_2)("w", "m", *WINDOW, access)
     assert b.poll("send", 1) == [[0, SUCCESS, WC["bind"]]]
     return {"addr": there["addr"], "rkey": rkey}
 
 
-def test_window(pair):
+@pytest.mark.parametrize("kind", [1, 2])
+def test_window(pair, kind):
     """Writes and reads go through a window, to its first and last byte."""
-    there = window(pair, REMOTE_WRITE | REMOTE_READ)
+    there = window(pair, REMOTE_WRITE | REMOTE_READ, kind)
     first, length = WINDOW
     for offset in (first, first + length - 8):
         pair.a.fill("own", "written!")
@@ -585,13 +610,14 @@ def test_window(pair):
         assert pair.a.peek("own", 8) == "returned"
 
 
+@pytest.mark.parametrize("kind", [1, 2])
 @pytest.mark.parametrize("op,access,offset", [
     ("write", REMOTE_WRITE, WINDOW[0] - 1), ("write", REMOTE_WRITE, sum(WINDOW) - 7),
     ("write", REMOTE_READ, WINDOW[0]), ("read", REMOTE_WRITE, WINDOW[0])],
     ids=["below", "above", "write-of-read-only", "read-of-write-only"])
-def test_outside_a_window(pair, op, access, offset):
+def test_outside_a_window(pair, op, access, offset, kind):
     """C55: what a window does not allow is an access error for who asks, and leaves the memory alone."""
-    there = window(pair, access)
+    there = window(pair, access, kind)
     refused(pair, op, there, offset)
     assert pair.b.peek("m", 8192).strip("\0") == ""
 
@@ -615,20 +641,80 @@ def test_window_ends(pair, how):
     assert b.peek("m", 8, WINDOW[0] + 8) == "\0" * 8
 
 
+def invalidate(pair, by, rkey):
+    """By b, whose memory it is, or by a message of a."""
+    a, b = pair.a, pair.b
+    b.recv([{"id": 3}])
+    if by == "b":
+        b.post([{"op": "local_inv", "id": 2, "rkey": rkey}])
+        assert b.poll("send", 1) == [[2, SUCCESS, WC["local_inv"]]]
+    else:
+        a.post([{"op": "send_inv", "id": 2, "rkey": rkey}])
+        assert a.poll("send", 1) == [[2, SUCCESS, WC["send"]]]
+        assert b.poll("recv", 1) == [[3, SUCCESS, WC["recv"]]]
+
+
+@pytest.mark.parametrize("kind", [2])
+@pytest.mark.parametrize("op,told", [("write", (0x11, 0x02)), ("read", (0x01, 0x03))], ids=["write", "read"])
+def test_window_of_one_queue_pair(pair, op, told, kind):
+    """C55: a window of type 2 belongs to the QP that bound it, and gives no access through another one.
+
+    The peer is told that the STag is not associated with the stream (RFC 5041 for a write, RFC 5040 for a read).
+    """
+    there = window(pair, REMOTE_WRITE | REMOTE_READ, kind)
+    pair.connect_again()
+    refused(pair, op, there, WINDOW[0])
+    assert terminates(pair.lab, pair.lab["B"].ip4)[-1] == told
+    assert pair.b.peek("m", 8192).strip("\0") == ""
+    pair.swap()
+    pair.a.fill("own", "written!")
+    assert remote(pair, "write", there, WINDOW[0]) == SUCCESS
+    assert pair.b.peek("m", 8, WINDOW[0]) == "written!"
+
+
+@pytest.mark.parametrize("kind", [2])
+@pytest.mark.parametrize("by", ["b", "a"], ids=["local", "remote"])
+def test_window_is_invalidated(pair, by, kind):
+    """C55: the peer or the owner ends a window of type 2; bound anew it has another key."""
+    b = pair.b
+    there = window(pair, REMOTE_WRITE, kind)
+    assert remote(pair, "write", there, WINDOW[0]) == SUCCESS
+    invalidate(pair, by, there["rkey"])
+    rkey = b.bind_type_2("w", "m", 4096, 64, REMOTE_WRITE)
+    assert b.poll("send", 1) == [[0, SUCCESS, WC["bind"]]]
+    assert rkey != there["rkey"]
+    assert remote(pair, "write", {**there, "rkey": rkey}, 4096) == SUCCESS
+    assert b.peek("m", 8, 4096) == "written!"
+    invalidate(pair, by, rkey)
+    refused(pair, "write", {**there, "rkey": rkey}, 4104)
+    assert b.peek("m", 8, 4104) == "\0" * 8
+    b.dealloc_mw("w")
+    b.dereg("m")
+
+
+@pytest.mark.parametrize("kind", [2])
+@pytest.mark.parametrize("what", ["bound", "outside", "rights"])
+def test_bind_that_fails(pair, what, kind):
+    """C55: a window of type 2 that is bound already, beyond its region, or that allows more than it: the QP ends."""
+    b = pair.b
+    connect_with_region(pair, (0 if what == "rights" else LOCAL_WRITE) | MW_BIND)
+    b.alloc_mw("w", kind)
+    if what == "bound":
+        b.bind_type_2("w", "m", *WINDOW, REMOTE_WRITE)
+        assert b.poll("send", 1) == [[0, SUCCESS, WC["bind"]]]
+    b.bind_type_2("w", "m", 8192 - 64 if what == "outside" else 0, 128, REMOTE_WRITE)
+    assert b.poll("send", 1) == [[0, MW_BIND_ERR, WC["bind"]]]
+    for end in (pair.a, b):
+        wait_state(end, ERR)
+
+
 @pytest.mark.parametrize("by", ["b", "a"], ids=["local", "remote"])
 def test_invalidate(pair, by):
     """A region that its owner or the peer has invalidated gives no access; it can be deregistered."""
-    a, b = pair.a, pair.b
+    b = pair.b
     there = connect_with_region(pair)
-    b.recv([{"id": 3}])
     assert remote(pair, "write", there, 0) == SUCCESS
-    if by == "b":
-        b.post([{"op": "local_inv", "id": 2, "rkey": there["rkey"]}])
-        assert b.poll("send", 1) == [[2, SUCCESS, WC["local_inv"]]]
-    else:
-        a.post([{"op": "send_inv", "id": 2, "rkey": there["rkey"]}])
-        assert a.poll("send", 1) == [[2, SUCCESS, WC["send"]]]
-        assert b.poll("recv", 1) == [[3, SUCCESS, WC["recv"]]]
+    invalidate(pair, by, there["rkey"])
     refused(pair, "write", there, 8)
     assert b.peek("m", 8, 8) == "\0" * 8
     b.dereg("m")

@@ -30,12 +30,12 @@ SEED = 20261129
 IP4, IP6 = "192.168.77.99", "fd77::99"
 
 
-def rdma_program(source, tmp_path_factory):
-    """A program, linked with the libraries that the guest has."""
+def rdma_program(source, tmp_path_factory, *options):
+    """A program, linked with the libraries that the guest has; options: of the compiler."""
     tree = cache.entry("rdma-dev-trixie", lambda tmp: apt.Suite("trixie").unpack(
         RDMA_DEV, tmp / "t", closure=False), "unpacking rdma-core's headers and libraries")
     out = tmp_path_factory.mktemp("bin") / source.stem
-    subprocess.run(["gcc", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-isystem", tree / "usr/include",
+    subprocess.run(["gcc", "-O1", "-g", "-Wall", "-Wextra", "-Werror", *options, "-isystem", tree / "usr/include",
                     "-o", out, source, "-L", tree / "usr/lib/x86_64-linux-gnu",
                     "-Wl,--allow-shlib-undefined", "-lrdmacm", "-libverbs"], check=True)
     return out

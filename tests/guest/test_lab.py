@@ -115,6 +115,26 @@ def test_entry_is_built_once(tmp_path, monkeypatch):
     assert len(built) == 1 and (tmp_path / "thing").read_text() == "x"
 
 
+def test_each_tree_has_its_own_driver(tmp_path, monkeypatch):
+    """A lab loads what its own tree was when it started, whatever is built meanwhile."""
+    monkeypatch.setenv("IRDMA_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(kernels, "release", str)
+    monkeypatch.setattr(kernels, "kdir", str)
+    built = {}
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "Makefile").write_text(f"irdma.ko: Makefile\n\techo {name} > $@\n")
+        built[name] = kernels.build_driver("6.12", tmp_path / name, quiet=True)
+    assert {name: path.read_text() for name, path in built.items()} == {"a": "a\n", "b": "b\n"}
+    monkeypatch.setattr("guest.lab.REPOSITORY", tmp_path / "a")
+    lab = Lab(kernel="6.12", driver="irdma")
+    lab.work = tmp_path
+    module = lab.module("irdma", "6.12")
+    (tmp_path / "a" / "Makefile").write_text("irdma.ko: Makefile\n\techo new > $@\n")
+    assert kernels.build_driver("6.12", tmp_path / "a", quiet=True).read_text() == "new\n"
+    assert lab.module("irdma", "6.12") == module and module.read_text() == "a\n"
+
+
 def test_missing_program_names_setup(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(LabError, match="scripts/lab setup"):
