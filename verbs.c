@@ -103,8 +103,10 @@ int irdma_id_alloc(struct ida *ids, u32 first, u32 end)
  */
 void irdma_id_keep(struct irdma_device *dev, const char *kind, u32 id)
 {
+	int lost = atomic_inc_return(&dev->lost_objects);
+
 	irdma_err_ratelimited(dev, "%s %u (0x%x) stays taken until the next reset, %d objects are lost\n",
-			      kind, id, id, atomic_inc_return(&dev->lost_objects));
+			      kind, id, id, lost);
 }
 
 /*
@@ -360,7 +362,7 @@ static int irdma_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 	struct irdma_device *dev = to_irdma_dev(ibpd->device);
 	struct irdma_pd *pd = to_irdma_pd(ibpd);
 
-	if (pd->lost)
+	if (pd->lost && !irdma_is_dead(dev))
 		irdma_id_keep(dev, "PD", pd->id);
 	else
 		ida_free(&dev->pd_ids, pd->id);
