@@ -1071,12 +1071,12 @@ struct irdma_cm_node *irdma_make_cm_node(struct irdma_cm_core *core,
 	struct irdma_cm_node *node;
 	int ret;
 
-	node = kzalloc(sizeof(*node) + core->ops->node_priv, GFP_ATOMIC);
+	node = core->ops->node_alloc();
 	if (!node)
 		return ERR_PTR(-ENOMEM);
 	ret = core->ops->resolve(core, quad, tos, &node->route);
 	if (ret) {
-		kfree(node);
+		core->ops->node_free(node);
 		return ERR_PTR(ret);
 	}
 
@@ -1136,7 +1136,7 @@ void irdma_rem_ref_cm_node(struct irdma_cm_node *node)
 	core->ops->route_put(core, &node->route);
 	irdma_cm_release_frames(node);
 	irdma_cm_count(core, IRDMA_CM_NODES_DESTROYED);
-	kfree_rcu(node, rcu);
+	core->ops->node_free(node);
 	if (atomic_dec_and_test(&core->num_nodes))
 		wake_up_all(&core->idle);
 }

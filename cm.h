@@ -183,10 +183,11 @@ struct irdma_cm_stats {
  * another errno and do not answer.  Whoever keeps @node beyond a call, as every command in
  * flight must, holds it with irdma_cm_node_get() and lets go with irdma_cm_node_put().
  *
- * @node_priv: bytes to reserve in each node for the requests of that connection
- *	(irdma_cm_node_priv()), zeroed
  * @raw_frames: frames start with the Ethernet header (X722), not with the TCP header (E810)
  *
+ * @node_alloc: a zeroed node with room for the requests of its connection
+ *	(irdma_cm_node_priv()), or NULL. Any context
+ * @node_free: free a node when an RCU grace period is over. Any context
  * @frame_alloc: a frame of at least @size bytes, or NULL. Any context
  * @frame_send: transmit; consumes the frame, success or not. Any context. The address handle
  *	is that of @node
@@ -231,9 +232,10 @@ struct irdma_cm_stats {
  * @trace_drop: a frame is dropped (may be NULL). Any context
  */
 struct irdma_cm_ops {
-	size_t node_priv;
 	bool raw_frames;
 
+	struct irdma_cm_node *(*node_alloc)(void);
+	void (*node_free)(struct irdma_cm_node *node);
 	struct irdma_cm_frame *(*frame_alloc)(struct irdma_cm_core *core, u32 size);
 	int (*frame_send)(struct irdma_cm_core *core, struct irdma_cm_node *node,
 			  struct irdma_cm_frame *frame);

@@ -46,6 +46,9 @@ struct cm_node_hw {
 	struct irdma_cqp_req qhash;
 };
 
+/* A cache of their own, since a node is little more than half of what kmalloc() would take. */
+static struct kmem_cache *node_cache;
+
 static struct irdma_device *core_dev(const struct irdma_cm_core *core)
 {
 	return core->priv;
@@ -100,6 +103,23 @@ static bool hw_receive(void *arg, struct irdma_ilq_buf *buf)
 {
 	irdma_receive_ilq(arg, &buf->rx);
 	return false;
+}
+
+/* --- nodes --- */
+
+static struct irdma_cm_node *hw_node_alloc(void)
+{
+	return kmem_cache_zalloc(node_cache, GFP_ATOMIC);
+}
+
+static void free_node(struct rcu_head *rcu)
+{
+	kmem_cache_free(node_cache, container_of(rcu, struct irdma_cm_node, rcu));
+}
+
+static void hw_node_free(struct irdma_cm_node *node)
+{
+	call_rcu(&node->rcu, free_node);
 }
 
 /* --- address handle, quad hash, port --- */
@@ -318,7 +338,8 @@ static int hw_qp_start(struct irdma_cm_core *core, struct ib_qp *ibqp,
 }
 
 static const struct irdma_cm_ops hw_cm_ops = {
-	.node_priv = sizeof(struct cm_node_hw),
+	.node_alloc = hw_node_alloc,
+	.node_free = hw_node_free,
 	.frame_alloc = hw_frame_alloc,
 	.frame_send = hw_frame_send,
 	.frame_free = hw_frame_free,
@@ -377,18 +398,27 @@ const struct ib_device_ops irdma_iwcm_ops = {
 /* --- life --- */
 
 /**
- * irdma_net_register - notifiers and debugfs, once a module before the first device
+ * irdma_net_register - nodes, notifiers and debugfs, once a module before the first device
  *
  * Context: process.
  * Return: 0 or a negative errno.
  */
 int irdma_net_register(void)
 {
-	int err = irdma_addr_register_notifiers();
+	int err;
 
-	if (!err)
-		irdma_debugfs_init();
-	return err;
+	node_cache = kmem_cache_create("irdma_cm_node",
+				       sizeof(struct irdma_cm_node) + sizeof(struct cm_node_hw),
+				       __alignof__(struct irdma_cm_node), 0, NULL);
+	if (!node_cache)
+		return -ENOMEM;
+	err = irdma_addr_register_notifiers();
+	if (err) {
+		kmem_cache_destroy(node_cache);
+		return err;
+	}
+	irdma_debugfs_init();
+	return 0;
 }
 
 /**
@@ -400,6 +430,8 @@ void irdma_net_unregister(void)
 {
 	irdma_debugfs_exit();
 	irdma_addr_unregister_notifiers();
+	rcu_barrier();		/* nodes on their way through free_node() */
+	kmem_cache_destroy(node_cache);
 }
 
 static int start_cm(struct irdma_device *dev)

@@ -467,38 +467,36 @@ static bool is_qp_code(u16 code)
 	}
 }
 
-static void cq_event(struct irdma_device *dev, const struct irdma_ae *ae)
+static void cq_event(struct irdma_device *dev, u32 cqn, u16 code)
 {
 	struct irdma_aeq *aeq = &dev->events->aeq;
 	struct irdma_cq_handler *h;
 
 	spin_lock_irq(&aeq->lock);
-	h = get_handler(dev, ae->id);
+	h = get_handler(dev, cqn);
 	spin_unlock_irq(&aeq->lock);
 	if (!h)
 		return;
 	if (h->error)
-		h->error(h, ae->code);
+		h->error(h, code);
 	put_handler(h);
 }
 
-static void dispatch(struct irdma_device *dev, const struct irdma_ae *ae)
+static void dispatch(struct irdma_device *dev, u32 id, u64 context, const struct irdma_ae *ae)
 {
 	if (ae->code == AE_CQ_OPERATION_ERROR || ae->code == AE_CQ_CATASTROPHIC) {
-		cq_event(dev, ae);
+		cq_event(dev, id, ae->code);
 	} else if (is_qp_code(ae->code) || ae->source & AE_SOURCE_QP) {
 		if (dev->qp_ae)
-			dev->qp_ae(dev, ae);
+			dev->qp_ae(dev, id, context, ae);
 	} else {
 		irdma_err_ratelimited(dev, "event 0x%04x of source %u for %u ignored\n", ae->code,
-				      ae->source, ae->id);
+				      ae->source, id);
 	}
 }
 
-static void decode_ae(const __le64 *entry, u64 word, struct irdma_ae *ae)
+static void decode_ae(u64 word, struct irdma_ae *ae)
 {
-	ae->context = le64_to_cpu(entry[0]);
-	ae->id = FIELD_GET(AEQE_ID_LOW, word) | (u32)FIELD_GET(AEQE_ID_HIGH, word) << 18;
 	ae->code = FIELD_GET(AEQE_CODE, word);
 	ae->wqe_idx = FIELD_GET(AEQE_WQE_IDX, word);
 	ae->source = FIELD_GET(AEQE_SOURCE, word);
@@ -518,10 +516,10 @@ static void aeq_worker(struct work_struct *work)
 {
 	struct irdma_aeq *aeq = container_of(work, struct irdma_aeq, work);
 	struct irdma_device *dev = container_of(aeq, struct irdma_events, aeq)->dev;
-	u32 i, valid, taken = 0;
+	u32 i, id, valid, taken = 0;
+	u64 context, word;
 	struct irdma_ae ae;
 	__le64 *entry;
-	u64 word;
 
 	while (aeq_pending(aeq)) {
 		i = aeq->cursor & ~CURSOR_VALID;
@@ -530,7 +528,9 @@ static void aeq_worker(struct work_struct *work)
 		/* The rest of the entry was written before its valid bit. */
 		dma_rmb();
 		word = le64_to_cpu(READ_ONCE(entry[1]));
-		decode_ae(entry, word, &ae);
+		context = le64_to_cpu(entry[0]);
+		id = FIELD_GET(AEQE_ID_LOW, word) | (u32)FIELD_GET(AEQE_ID_HIGH, word) << 18;
+		decode_ae(word, &ae);
 		if (++i == aeq->cmd.entries) {
 			i = 0;
 			valid ^= CURSOR_VALID;
@@ -542,7 +542,7 @@ static void aeq_worker(struct work_struct *work)
 		}
 		if (++taken == AEQ_CREDIT_BATCH)
 			return_credits(dev, &taken);
-		dispatch(dev, &ae);
+		dispatch(dev, id, context, &ae);
 	}
 	return_credits(dev, &taken);
 }

@@ -147,10 +147,8 @@ int irdma_cq_handler_add(struct irdma_device *dev, struct irdma_cq_handler *h);
  */
 void irdma_cq_handler_del(struct irdma_device *dev, struct irdma_cq_handler *h, u32 ceqn);
 
-/* an asynchronous event, decoded (spec 01, 5.2) */
+/* what an asynchronous event says of its QP or CQ, decoded (spec 01, 5.2) */
 struct irdma_ae {
-	u64 context;
-	u32 id;			/* QP or CQ number */
 	u16 code;
 	u16 wqe_idx;
 	u8 source;
@@ -160,7 +158,8 @@ struct irdma_ae {
 };
 
 /* Called by hw.c for each QP event, in process context (a work item of the AEQ), in order. */
-typedef void (*irdma_qp_ae_fn)(struct irdma_device *dev, const struct irdma_ae *ae);
+typedef void (*irdma_qp_ae_fn)(struct irdma_device *dev, u32 qpn, u64 context,
+			       const struct irdma_ae *ae);
 
 int irdma_hw_start(struct irdma_device *dev);
 void irdma_hw_stop(struct irdma_device *dev);

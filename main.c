@@ -411,9 +411,12 @@ static int __init irdma_init(void)
 {
 	int err;
 
-	err = register_netdevice_notifier(&irdma_netdev_nb);
+	err = irdma_mr_init();
 	if (err)
 		return err;
+	err = register_netdevice_notifier(&irdma_netdev_nb);
+	if (err)
+		goto exit_mr;
 	err = irdma_net_register();
 	if (err)
 		goto unregister_notifier;
@@ -426,6 +429,8 @@ unregister_net:
 	irdma_net_unregister();
 unregister_notifier:
 	unregister_netdevice_notifier(&irdma_netdev_nb);
+exit_mr:
+	irdma_mr_exit();
 	return err;
 }
 module_init(irdma_init);
@@ -435,5 +440,6 @@ static void __exit irdma_exit(void)
 	irdma_ice_unregister();
 	irdma_net_unregister();
 	unregister_netdevice_notifier(&irdma_netdev_nb);
+	irdma_mr_exit();
 }
 module_exit(irdma_exit);

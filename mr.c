@@ -26,6 +26,9 @@
  * struct irdma_mr - a memory region
  * @ibmr: the verbs object; must be first
  * @umem: pinned memory of user space or of a dma-buf
+ * @is_queue: queue memory, which the hardware does not know as a region: @ureg is valid, and
+ *	nothing of what follows
+ * @ureg: queue memory
  * @pbl: list of its pages
  * @cmd: command that describes the region to the hardware
  * @in_hw: the hardware knows the region
@@ -33,26 +36,53 @@
  * @max_pages: size of the list of a fast register
  * @num_pages: pages that the last ib_map_mr_sg() has put there
  * @page0: the first of them
- * @is_queue: queue memory, which the hardware does not know as a region
- * @ureg: queue memory
  */
 struct irdma_mr {
 	struct ib_mr ibmr;
 	struct ib_umem *umem;
-	struct irdma_pbl pbl;
-	struct irdma_stag_cmd cmd;
-	bool in_hw;
-	int access;
-	u32 max_pages;
-	u32 num_pages;
-	dma_addr_t page0;
 	bool is_queue;
-	struct irdma_ureg ureg;
+	union {
+		struct irdma_ureg ureg;
+		struct {
+			struct irdma_pbl pbl;
+			struct irdma_stag_cmd cmd;
+			bool in_hw;
+			int access;
+			u32 max_pages;
+			u32 num_pages;
+			dma_addr_t page0;
+		};
+	};
 };
+
+/* A cache of their own: each QP and CQ of user space has one or two, for which kmalloc() has no size. */
+static struct kmem_cache *mr_cache;
 
 static struct irdma_mr *to_irdma_mr(struct ib_mr *ibmr)
 {
 	return container_of(ibmr, struct irdma_mr, ibmr);
+}
+
+/**
+ * irdma_mr_init - once a module, before the first region
+ *
+ * Context: process.
+ * Return: 0 or -ENOMEM.
+ */
+int irdma_mr_init(void)
+{
+	mr_cache = KMEM_CACHE(irdma_mr, 0);
+	return mr_cache ? 0 : -ENOMEM;
+}
+
+/**
+ * irdma_mr_exit - undo irdma_mr_init()
+ *
+ * Context: process.
+ */
+void irdma_mr_exit(void)
+{
+	kmem_cache_destroy(mr_cache);
 }
 
 static unsigned int stag_index_bits(struct irdma_device *dev)
@@ -483,7 +513,7 @@ struct ib_mr *irdma_reg_user_mr(IRDMA_REG_USER_MR_ARGS)
 	if (req.type != IRDMA_ABI_REG_MEM)
 		access |= IB_ACCESS_LOCAL_WRITE;	/* the hardware writes there */
 
-	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	mr = kmem_cache_zalloc(mr_cache, GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
 	umem = ib_umem_get_va(ibpd->device, start, len, access);
@@ -502,7 +532,7 @@ struct ib_mr *irdma_reg_user_mr(IRDMA_REG_USER_MR_ARGS)
 release_umem:
 	ib_umem_release(umem);
 free_mr:
-	kfree(mr);
+	kmem_cache_free(mr_cache, mr);
 	return ERR_PTR(ret);
 }
 
@@ -526,7 +556,7 @@ struct ib_mr *irdma_reg_user_mr_dmabuf(IRDMA_REG_USER_MR_DMABUF_ARGS)
 		return ERR_PTR(-EOPNOTSUPP);
 	if (!range_ok(dev, len, virt))
 		return ERR_PTR(-EINVAL);
-	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	mr = kmem_cache_zalloc(mr_cache, GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
 	dmabuf = ib_umem_dmabuf_get_pinned(ibpd->device, offset, len, fd, access);
@@ -542,7 +572,7 @@ struct ib_mr *irdma_reg_user_mr_dmabuf(IRDMA_REG_USER_MR_DMABUF_ARGS)
 release_umem:
 	ib_umem_release(&dmabuf->umem);
 free_mr:
-	kfree(mr);
+	kmem_cache_free(mr_cache, mr);
 	return ERR_PTR(ret);
 }
 
@@ -570,7 +600,7 @@ struct ib_mr *irdma_get_dma_mr(struct ib_pd *ibpd, int access)
 	struct irdma_mr *mr;
 	int ret;
 
-	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	mr = kmem_cache_zalloc(mr_cache, GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
 	set_access(&mr->cmd, access & ~IB_ZERO_BASED);
@@ -586,7 +616,7 @@ struct ib_mr *irdma_get_dma_mr(struct ib_pd *ibpd, int access)
 free_stag:
 	irdma_stag_free(dev, mr->cmd.stag);
 free_mr:
-	kfree(mr);
+	kmem_cache_free(mr_cache, mr);
 	return ERR_PTR(ret);
 }
 
@@ -611,7 +641,7 @@ struct ib_mr *irdma_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_n
 		return ERR_PTR(-EOPNOTSUPP);
 	if (!max_num_sg || max_num_sg > IRDMA_MAX_FR_PAGES)
 		return ERR_PTR(-EINVAL);
-	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	mr = kmem_cache_zalloc(mr_cache, GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
 	mr->max_pages = max_num_sg;
@@ -636,7 +666,7 @@ free_stag:
 free_pbl:
 	irdma_pbl_free(dev, &mr->pbl);
 free_mr:
-	kfree(mr);
+	kmem_cache_free(mr_cache, mr);
 	return ERR_PTR(ret);
 }
 
@@ -728,11 +758,12 @@ int irdma_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 		ret = exec_dealloc_stag(dev, &mr->cmd);
 	if (ret)
 		return ret;
-	if (!mr->is_queue)
+	if (!mr->is_queue) {
 		irdma_stag_free(dev, mr->cmd.stag);
-	irdma_pbl_free(dev, &mr->pbl);
+		irdma_pbl_free(dev, &mr->pbl);
+	}
 	ib_umem_release(mr->umem);
-	kfree(mr);
+	kmem_cache_free(mr_cache, mr);
 	return 0;
 }
 

@@ -109,9 +109,7 @@ static void grant_caps(struct irdma_qp *qp, const struct qp_sizes *sizes)
 
 static void set_sizes(struct irdma_qp *qp, const struct qp_sizes *sizes)
 {
-	qp->sq.depth = sizes->sq_quanta;
-	qp->rq.size = sizes->rq_quanta >> sizes->rq_shift;
-	qp->rq.shift = sizes->rq_shift;
+	qp->rq_shift = sizes->rq_shift;
 	qp->sq_size_code = ilog2(sizes->sq_quanta) - 2;
 	qp->rq_size_code = ilog2(sizes->rq_quanta) - 2;
 }
@@ -127,50 +125,77 @@ static int alloc_context(struct irdma_qp *qp)
 	return qp->q2 ? 0 : -ENOMEM;
 }
 
-static void free_mem(struct irdma_qp *qp)
+static void free_kqueues(struct irdma_device *dev, struct irdma_kqueues *kq)
 {
-	if (qp->mem)
-		dma_free_coherent(&qp->dev->lan->pdev->dev, qp->mem_size, qp->mem, qp->mem_dma);
+	if (kq->mem)
+		dma_free_coherent(&dev->lan->pdev->dev, kq->mem_size, kq->mem, kq->mem_dma);
+	kvfree(kq->rq.wr_ids);
+	kvfree(kq->sq.wrs);
+	kfree(kq);
 }
 
-static int init_kernel_queues(struct irdma_qp *qp, const struct qp_sizes *sizes)
+static void init_flushq(struct irdma_qp *qp, struct irdma_flushq *flushq, bool is_sq)
+{
+	INIT_LIST_HEAD(&flushq->link);
+	flushq->qp = qp;
+	flushq->is_sq = is_sq;
+}
+
+/* Returns NULL if there is no memory. */
+static struct irdma_kqueues *alloc_kqueues(struct irdma_qp *qp, const struct qp_sizes *sizes)
 {
 	size_t sq_bytes = (size_t)sizes->sq_quanta * IRDMA_QUANTUM;
 	size_t rq_bytes = (size_t)sizes->rq_quanta * IRDMA_QUANTUM;
 	const struct irdma_hw_gen *gen = qp->dev->gen;
-	int ret = -ENOMEM;
+	struct irdma_kqueues *kq;
 
-	qp->sq.wrs = kvcalloc(sizes->sq_quanta, sizeof(*qp->sq.wrs), GFP_KERNEL);
-	qp->rq.wr_ids = kvcalloc(qp->rq.size, sizeof(*qp->rq.wr_ids), GFP_KERNEL);
-	if (!qp->sq.wrs || !qp->rq.wr_ids)
-		goto free_records;
-	qp->mem_size = sq_bytes + rq_bytes + IRDMA_QP_SHADOW_SIZE;
-	qp->mem = dma_alloc_coherent(&qp->dev->lan->pdev->dev, qp->mem_size, &qp->mem_dma,
+	kq = kzalloc(sizeof(*kq), GFP_KERNEL);
+	if (!kq)
+		return NULL;
+	kq->sq.fmt = gen->wq_fmt;
+	kq->sq.depth = sizes->sq_quanta;
+	kq->sq.chunk = gen->max_sq_chunk;
+	kq->rq.fmt = gen->wq_fmt;
+	kq->rq.size = sizes->rq_quanta >> sizes->rq_shift;
+	kq->rq.shift = sizes->rq_shift;
+	kq->sq.wrs = kvcalloc(kq->sq.depth, sizeof(*kq->sq.wrs), GFP_KERNEL);
+	kq->rq.wr_ids = kvcalloc(kq->rq.size, sizeof(*kq->rq.wr_ids), GFP_KERNEL);
+	kq->mem_size = sq_bytes + rq_bytes + IRDMA_QP_SHADOW_SIZE;
+	kq->mem = dma_alloc_coherent(&qp->dev->lan->pdev->dev, kq->mem_size, &kq->mem_dma,
 				     GFP_KERNEL);
-	if (!qp->mem)
-		goto free_records;
+	if (!kq->sq.wrs || !kq->rq.wr_ids || !kq->mem) {
+		free_kqueues(qp->dev, kq);
+		return NULL;
+	}
+	kq->sq.ring = kq->mem;
+	kq->rq.ring = kq->mem + sq_bytes;
+	irdma_sq_init(&kq->sq, irdma_conn_wqes(qp->rts_ae));
+	irdma_rq_init(&kq->rq);
+	spin_lock_init(&kq->sq_lock);
+	spin_lock_init(&kq->rq_lock);
+	init_flushq(qp, &kq->sq_flush, true);
+	init_flushq(qp, &kq->rq_flush, false);
+	INIT_WORK(&kq->flush_work, irdma_qp_flush_work);
+	return kq;
+}
+
+static int init_kernel_queues(struct irdma_qp *qp, const struct qp_sizes *sizes)
+{
+	struct irdma_kqueues *kq = alloc_kqueues(qp, sizes);
+	int ret;
+
+	if (!kq)
+		return -ENOMEM;
 	ret = alloc_context(qp);
-	if (ret)
-		goto free_mem;
-
-	qp->sq.ring = qp->mem;
-	qp->sq_addr = qp->mem_dma;
-	qp->rq.ring = qp->mem + sq_bytes;
-	qp->rq_addr = qp->sq_addr + sq_bytes;
-	qp->shadow_dma = qp->rq_addr + rq_bytes;
-	qp->sq.fmt = gen->wq_fmt;
-	qp->rq.fmt = gen->wq_fmt;
-	qp->sq.chunk = gen->max_sq_chunk;
-	irdma_sq_init(&qp->sq, irdma_conn_wqes(qp->rts_ae));
-	irdma_rq_init(&qp->rq);
+	if (ret) {
+		free_kqueues(qp->dev, kq);
+		return ret;
+	}
+	qp->kq = kq;
+	qp->sq_addr = kq->mem_dma;
+	qp->rq_addr = qp->sq_addr + sizes->sq_quanta * IRDMA_QUANTUM;
+	qp->shadow_dma = qp->rq_addr + sizes->rq_quanta * IRDMA_QUANTUM;
 	return 0;
-
-free_mem:
-	free_mem(qp);
-free_records:
-	kvfree(qp->rq.wr_ids);
-	kvfree(qp->sq.wrs);
-	return ret;
 }
 
 static u32 queue_pages(u32 quanta)
@@ -220,11 +245,10 @@ release:
 static void free_queues(struct irdma_qp *qp)
 {
 	free_context(qp);
-	free_mem(qp);
+	if (qp->kq)
+		free_kqueues(qp->dev, qp->kq);
 	if (qp->ureg)
 		irdma_ureg_release(qp->ureg);
-	kvfree(qp->rq.wr_ids);
-	kvfree(qp->sq.wrs);
 }
 
 /**
@@ -247,14 +271,14 @@ void irdma_qp_put_context(struct irdma_qp *qp)
 		.src_mac = qp->have_tcp ? qp->tcp.src_mac : dev->lan->netdev->dev_addr,
 		.sq_size_code = qp->sq_size_code,
 		.rq_size_code = qp->rq_size_code,
-		.rq_shift = qp->rq.shift,
+		.rq_shift = qp->rq_shift,
 		.ib_reads = dev->gen->max_read_sges > 1,
 		.privileged = !qp->user,
 		.write_ok = qp->write_ok,
 		.read_ok = qp->read_ok,
 		.err_rq_idx = qp->err_rq_idx,
 		.tcp = qp->have_tcp ? &qp->tcp : NULL,
-		.lsmm_len = qp->lsmm_len,
+		.lsmm_len = qp->lsmm.len,
 	};
 
 	irdma_qpc_build(qp->q2 + IRDMA_Q2_SIZE, &qpc);
@@ -331,7 +355,7 @@ static void unpublish(struct irdma_qp *qp)
 {
 	xa_erase_irq(&qp->dev->qps, qp->qpn);
 	irdma_qp_rem_ref(&qp->ibqp);
-	wait_for_completion(&qp->unused);
+	wait_var_event(&qp->key->refs, !refcount_read(&qp->key->refs));
 }
 
 static int answer_user(struct irdma_qp *qp, const struct qp_sizes *sizes,
@@ -349,13 +373,6 @@ static int answer_user(struct irdma_qp *qp, const struct qp_sizes *sizes,
 	return irdma_udata_out(udata, &resp, sizeof(resp));
 }
 
-static void init_flushq(struct irdma_qp *qp, struct irdma_flushq *flushq, bool is_sq)
-{
-	INIT_LIST_HEAD(&flushq->link);
-	flushq->qp = qp;
-	flushq->is_sq = is_sq;
-}
-
 static void init_qp(struct irdma_qp *qp, const struct ib_qp_init_attr *attr,
 		    struct ib_udata *udata)
 {
@@ -371,20 +388,11 @@ static void init_qp(struct irdma_qp *qp, const struct ib_qp_init_attr *attr,
 	qp->read_ok = true;
 	qp->err_rq_idx = IRDMA_QPC_NO_RQ_IDX;
 	qp->ib_state = IB_QPS_RESET;
-	spin_lock_init(&qp->sq_lock);
-	spin_lock_init(&qp->rq_lock);
 	spin_lock_init(&qp->lock);
 	mutex_init(&qp->mutex);
-	init_flushq(qp, &qp->sq_flush, true);
-	init_flushq(qp, &qp->rq_flush, false);
-	INIT_WORK(&qp->flush_work, irdma_qp_flush_work);
 	INIT_WORK(&qp->ae_work, irdma_qp_ae_work);
-	INIT_WORK(&qp->lsmm_work, irdma_qp_lsmm_work);
-	INIT_DELAYED_WORK(&qp->close_work, irdma_qp_close_work);
-	INIT_DELAYED_WORK(&qp->term_work, irdma_qp_term_work);
+	INIT_DELAYED_WORK(&qp->end_work, irdma_qp_end_work);
 	INIT_KFIFO(qp->aes);
-	init_waitqueue_head(&qp->rts_wait);
-	init_completion(&qp->unused);
 	irdma_cm_qp_init(qp->dev->cm, &qp->cm, &qp->ibqp);
 }
 
@@ -538,20 +546,12 @@ int irdma_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	return 0;
 }
 
-/* Its memory is not given back either: who guesses the STag could write there. */
-static void lose_lsmm(struct irdma_qp *qp)
-{
-	to_irdma_pd(qp->ibqp.pd)->lost = true;
-	irdma_id_keep(qp->dev, "STag", qp->lsmm_stag);
-}
-
 static void cancel_works(struct irdma_qp *qp)
 {
 	cancel_work_sync(&qp->ae_work);
-	cancel_delayed_work_sync(&qp->close_work);
-	cancel_delayed_work_sync(&qp->term_work);
-	cancel_work_sync(&qp->flush_work);
-	cancel_work_sync(&qp->lsmm_work);
+	cancel_delayed_work_sync(&qp->end_work);
+	if (qp->kq)
+		cancel_work_sync(&qp->kq->flush_work);
 }
 
 /**
@@ -573,7 +573,7 @@ int irdma_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	spin_lock_irq(&qp->lock);
 	qp->destroying = true;
 	spin_unlock_irq(&qp->lock);
-	wake_up_all(&qp->rts_wait);
+	irdma_qp_wake(qp);
 	connected = irdma_cm_qp_going(ibqp);
 	cancel_works(qp);
 
@@ -589,9 +589,8 @@ int irdma_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	gone = hw_destroy(qp);
 	irdma_ieq_forget(dev, qp->qpn);
 	irdma_qos_leave(dev, &qp->qos);
-	irdma_qp_free_lsmm(qp);
-	if (qp->lsmm)
-		lose_lsmm(qp);
+	if (gone)
+		irdma_lsmm_put(to_irdma_pd(ibqp->pd), &qp->lsmm);
 	kfree_rcu(qp->key, rcu);
 	/* The next QP of this number, with the same context too, must not get our last events. */
 	irdma_aeq_drain(dev);
@@ -599,40 +598,6 @@ int irdma_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	free_queues(qp);
 	return 0;
 }
-
-/**
- * irdma_qp_free_lsmm - free the last streaming-mode message
- * @qp: queue pair, its mutex held or being destroyed; the device has sent the message or the
- *	QP is in error
- *
- * Message and STag stay while the adapter does not give its region up.
- */
-void irdma_qp_free_lsmm(struct irdma_qp *qp)
-{
-	struct irdma_device *dev = qp->dev;
-
-	if (!qp->lsmm)
-		return;
-	if (qp->lsmm_stag) {
-		struct irdma_stag_cmd cmd = { .stag = qp->lsmm_stag };
-		struct irdma_cqp_req req;
-		int ret;
-
-		cmd.pd = to_irdma_pd(qp->ibqp.pd)->id;
-		irdma_cqp_prep_dealloc_stag(dev, &req, &cmd);
-		ret = irdma_cqp_exec(dev, &req);
-		if (ret && !irdma_is_dead(dev)) {
-			irdma_err(dev, "QP %u: freeing the MPA reply's region failed: %pe\n",
-				  qp->qpn, ERR_PTR(ret));
-			return;
-		}
-		irdma_stag_free(dev, qp->lsmm_stag);
-		qp->lsmm_stag = 0;
-	}
-	dma_free_coherent(&dev->lan->pdev->dev, qp->lsmm_size, qp->lsmm, qp->lsmm_dma);
-	qp->lsmm = NULL;
-}
-
 
 /**
  * irdma_qp_lookup - find a QP and take a reference
@@ -702,10 +667,13 @@ void irdma_qp_add_ref(struct ib_qp *ibqp)
  */
 void irdma_qp_rem_ref(struct ib_qp *ibqp)
 {
-	struct irdma_qp *qp = to_irdma_qp(ibqp);
+	refcount_t *refs = &to_irdma_qp(ibqp)->key->refs;
 
-	if (refcount_dec_and_test(&qp->key->refs))
-		complete(&qp->unused);
+	if (!refcount_dec_and_test(refs))
+		return;
+	/* From here on only the address is used, since the QP may be gone. */
+	smp_mb__after_atomic();
+	wake_up_var(refs);
 }
 
 /**

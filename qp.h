@@ -13,7 +13,9 @@
 #define IRDMA_QP_H
 
 #include <linux/kfifo.h>
+#include <linux/wait_bit.h>
 
+#include "lsmm.h"
 #include "qos.h"
 #include "verbs.h"
 #include "wq.h"
@@ -24,8 +26,7 @@
 #define IRDMA_QP_AES		8	/* events of a QP that wait to be handled */
 
 /* Reaction to a peer that does not end the connection or answer a terminate, ms. */
-#define IRDMA_CLOSE_TIMEOUT_MS	1000
-#define IRDMA_TERM_TIMEOUT_MS	1000
+#define IRDMA_END_TIMEOUT_MS	1000
 #define IRDMA_RTS_TIMEOUT_MS	12000
 
 /* TCP states in events (spec 02, 4.2). */
@@ -59,13 +60,37 @@ struct irdma_qp_key {
  * @link: in the CQ's list, under the CQ's lock; empty until the flush is done
  * @qp: its QP
  * @is_sq: the send queue of @qp, otherwise the receive queue
- * @code: enum irdma_flush_code of the oldest of them, the others are merely flushed
  */
 struct irdma_flushq {
 	struct list_head link;
 	struct irdma_qp *qp;
 	bool is_sq;
-	u8 code;
+};
+
+/**
+ * struct irdma_kqueues - the queues of a kernel QP; those of a user QP are its own affair
+ * @sq: send queue
+ * @rq: receive queue
+ * @sq_lock: producer side of @sq
+ * @rq_lock: producer side of @rq
+ * @sq_flush: software completions of @sq
+ * @rq_flush: software completions of @rq
+ * @flush_work: tells the CQs that work requests were posted after a flush
+ * @mem: memory of both rings, with the shadow area
+ * @mem_dma: its bus address
+ * @mem_size: its size, bytes
+ */
+struct irdma_kqueues {
+	struct irdma_sq sq;
+	struct irdma_rq rq;
+	spinlock_t sq_lock;
+	spinlock_t rq_lock;
+	struct irdma_flushq sq_flush;
+	struct irdma_flushq rq_flush;
+	struct work_struct flush_work;
+	void *mem;
+	dma_addr_t mem_dma;
+	size_t mem_size;
 };
 
 /**
@@ -81,9 +106,7 @@ struct irdma_flushq {
  * @recv_cq: completions of the RQ
  * @cap: granted capabilities
  * @ureg: queue memory of user space
- * @mem: queue memory of a kernel QP, with the shadow area
- * @mem_dma: its bus address
- * @mem_size: its size, bytes
+ * @kq: queues of a kernel QP
  * @q2: Q2 buffer, the host context follows it
  * @q2_dma: its bus address
  * @shadow_dma: bus address of the shadow area
@@ -92,13 +115,9 @@ struct irdma_flushq {
  * @virt_queues: the addresses are PBLE indexes
  * @sq_size_code: SQSIZE of the context
  * @rq_size_code: RQSIZE of the context
- * @sq: send queue (user QPs: only its depth is valid)
- * @rq: receive queue (user QPs: only its size and shift are valid)
- * @sq_lock: producer side of @sq
- * @rq_lock: producer side of @rq
- * @sq_flush: software completions of @sq
- * @rq_flush: software completions of @rq
- * @flush_work: tells the CQs that work requests were posted after a flush
+ * @rq_shift: log2 of the quanta of an RQ entry
+ * @sq_flush_code: enum irdma_flush_code of the oldest flushed send, the others are merely flushed
+ * @rq_flush_code: the same of the receives
  * @mutex: see above
  * @lock: protects the fields below up to @aes
  * @ib_state: state as query tells it
@@ -107,7 +126,6 @@ struct irdma_flushq {
  * @tcp_state: TCP state as the last event told it
  * @last_ae: code of the last event
  * @ae_source: source of the event that broke the QP
- * @flush_code: status for the work request that broke the QP
  * @access_event: the asynchronous event of a terminated QP is an access error
  * @term_flags: enum irdma_term_flags
  * @destroying: nobody may start anything any more
@@ -117,9 +135,7 @@ struct irdma_flushq {
  * @aes: events that @ae_work still has to handle
  * @ae_lost: @aes was full, or the device is dead: the QP must be aborted
  * @ae_work: handles @aes
- * @close_work: gives up waiting for the end of the connection
- * @term_work: gives up waiting for the end of a terminate
- * @rts_wait: woken when @rts_seen, @iw_state or @tcp_state change
+ * @end_work: gives up waiting for the end of the connection
  * @tcp: stream of the connection, valid if @have_tcp
  * @have_tcp: the QP had a stream
  * @hash_owned: the quad hash entry goes with the QP
@@ -127,15 +143,9 @@ struct irdma_flushq {
  * @read_ok: remote reads are accepted
  * @err_rq_idx: index of the receive that failed, or -1
  * @qos: transmit queue set
- * @lsmm: last streaming-mode message
- * @lsmm_dma: its bus address
- * @lsmm_size: bytes of @lsmm
- * @lsmm_len: bytes that the context was told of
- * @lsmm_stag: its region, 0 if none
- * @lsmm_work: frees it when the peer has answered
+ * @lsmm: last streaming-mode message, held until the peer has answered it
  * @cm: what the connection engine keeps here
  * @key: entry in the table of QPs
- * @unused: completed when the last reference is gone
  */
 struct irdma_qp {
 	struct ib_qp ibqp;
@@ -150,9 +160,7 @@ struct irdma_qp {
 	struct ib_qp_cap cap;
 
 	struct irdma_ureg *ureg;
-	void *mem;
-	dma_addr_t mem_dma;
-	size_t mem_size;
+	struct irdma_kqueues *kq;
 	void *q2;
 	dma_addr_t q2_dma;
 	dma_addr_t shadow_dma;
@@ -161,14 +169,9 @@ struct irdma_qp {
 	bool virt_queues;
 	u8 sq_size_code;
 	u8 rq_size_code;
-
-	struct irdma_sq sq;
-	struct irdma_rq rq;
-	spinlock_t sq_lock;
-	spinlock_t rq_lock;
-	struct irdma_flushq sq_flush;
-	struct irdma_flushq rq_flush;
-	struct work_struct flush_work;
+	u8 rq_shift;
+	u8 sq_flush_code;
+	u8 rq_flush_code;
 
 	struct mutex mutex;
 	spinlock_t lock;
@@ -178,7 +181,6 @@ struct irdma_qp {
 	u8 tcp_state;
 	u16 last_ae;
 	u8 ae_source;
-	u8 flush_code;
 	bool access_event;
 	unsigned int term_flags;
 	bool destroying;
@@ -189,9 +191,7 @@ struct irdma_qp {
 	bool ae_lost;
 
 	struct work_struct ae_work;
-	struct delayed_work close_work;
-	struct delayed_work term_work;
-	wait_queue_head_t rts_wait;
+	struct delayed_work end_work;
 
 	struct irdma_tcp_ctx tcp;
 	bool have_tcp;
@@ -201,17 +201,21 @@ struct irdma_qp {
 	int err_rq_idx;
 	struct irdma_qos_user qos;
 
-	void *lsmm;
-	dma_addr_t lsmm_dma;
-	u32 lsmm_size;
-	u32 lsmm_len;
-	u32 lsmm_stag;
-	struct work_struct lsmm_work;
+	struct irdma_lsmm lsmm;
 
 	struct irdma_qp_cm cm;
 	struct irdma_qp_key *key;
-	struct completion unused;
 };
+
+/*
+ * What irdma_qp_start_stream() waits for may have changed: @rts_seen, @iw_state, @tcp_state or
+ * @destroying of the QP.
+ */
+static inline void irdma_qp_wake(struct irdma_qp *qp)
+{
+	smp_mb();	/* the change, before wake_up_var() looks for somebody who waits */
+	wake_up_var(qp);
+}
 
 static inline struct irdma_qp *to_irdma_qp(struct ib_qp *ibqp)
 {
@@ -220,25 +224,20 @@ static inline struct irdma_qp *to_irdma_qp(struct ib_qp *ibqp)
 
 /* qp.c */
 void irdma_qp_put_context(struct irdma_qp *qp);
-void irdma_qp_free_lsmm(struct irdma_qp *qp);
-
-/* qp_stream.c */
-void irdma_qp_lsmm_work(struct work_struct *work);
 
 /* qp_modify.c; with the QP's mutex held */
 void irdma_qp_set_state(struct irdma_qp *qp, enum irdma_iw_state state);
 int irdma_qp_hw_modify(struct irdma_qp *qp, struct irdma_qp_cmd *cmd);
 void irdma_qp_enter_error(struct irdma_qp *qp);
 int irdma_qp_start_closing(struct irdma_qp *qp);
-void irdma_qp_close_work(struct work_struct *work);
+void irdma_qp_start_end_timer(struct irdma_qp *qp);
 
 /* qp_stream.c */
 void irdma_qp_fill_sq_start(struct irdma_qp *qp);
 
 /* qp_ae.c */
 void irdma_qp_ae_work(struct work_struct *work);
-void irdma_qp_start_term_timer(struct irdma_qp *qp);
-void irdma_qp_term_work(struct work_struct *work);
+void irdma_qp_end_work(struct work_struct *work);
 
 /* qp_flush.c; the first two with the QP's mutex held */
 void irdma_qp_flush_queues(struct irdma_qp *qp);

@@ -32,11 +32,13 @@ static void note_states(struct irdma_qp *qp, const struct irdma_ae *ae)
 /**
  * irdma_qp_ae - an event for a QP arrived
  * @dev: device
+ * @qpn: QP number
+ * @context: completion context of the QP, or 0
  * @ae: the event
  *
  * Process context.  Events of QPs that do not exist any more are dropped.
  */
-void irdma_qp_ae(struct irdma_device *dev, const struct irdma_ae *ae)
+void irdma_qp_ae(struct irdma_device *dev, u32 qpn, u64 context, const struct irdma_ae *ae)
 {
 	struct ib_qp *ibqp;
 	struct irdma_qp *qp;
@@ -45,11 +47,11 @@ void irdma_qp_ae(struct irdma_device *dev, const struct irdma_ae *ae)
 		irdma_qos_qp_suspended(dev);
 		return;
 	}
-	ibqp = irdma_qp_lookup(dev, ae->id);
+	ibqp = irdma_qp_lookup(dev, qpn);
 	if (!ibqp)
 		return;
 	qp = to_irdma_qp(ibqp);
-	if (ae->context && ae->context != qp->context) {
+	if (context && context != qp->context) {
 		irdma_qp_rem_ref(ibqp);
 		return;
 	}
@@ -63,7 +65,7 @@ void irdma_qp_ae(struct irdma_device *dev, const struct irdma_ae *ae)
 	if (!qp->destroying && ae->code != IRDMA_AE_RTS)
 		queue_work(dev->wq, &qp->ae_work);
 	spin_unlock_irq(&qp->lock);
-	wake_up_all(&qp->rts_wait);
+	irdma_qp_wake(qp);
 	irdma_qp_rem_ref(ibqp);
 }
 
@@ -72,28 +74,13 @@ static void set_tcp_state(struct irdma_qp *qp, u8 state)
 	spin_lock_irq(&qp->lock);
 	qp->tcp_state = state;
 	spin_unlock_irq(&qp->lock);
-	wake_up_all(&qp->rts_wait);
+	irdma_qp_wake(qp);
 }
 
 static void set_term_flag(struct irdma_qp *qp, enum irdma_term_flags flag)
 {
 	spin_lock_irq(&qp->lock);
 	qp->term_flags |= flag;
-	spin_unlock_irq(&qp->lock);
-}
-
-/**
- * irdma_qp_start_term_timer - do not wait for ever for the end of a terminate
- * @qp: queue pair, its mutex held
- *
- * Does nothing if the timer runs already.
- */
-void irdma_qp_start_term_timer(struct irdma_qp *qp)
-{
-	spin_lock_irq(&qp->lock);
-	if (!qp->destroying)
-		queue_delayed_work(qp->dev->wq, &qp->term_work,
-				   msecs_to_jiffies(IRDMA_TERM_TIMEOUT_MS));
 	spin_unlock_irq(&qp->lock);
 }
 
@@ -106,16 +93,18 @@ static void term_done(struct irdma_qp *qp)
 }
 
 /**
- * irdma_qp_term_work - the end of a terminate did not come in time
- * @work: term_work of a QP
+ * irdma_qp_end_work - the peer did not end the connection in time
+ * @work: end_work of a QP
  */
-void irdma_qp_term_work(struct work_struct *work)
+void irdma_qp_end_work(struct work_struct *work)
 {
-	struct irdma_qp *qp = container_of(to_delayed_work(work), struct irdma_qp, term_work);
+	struct irdma_qp *qp = container_of(to_delayed_work(work), struct irdma_qp, end_work);
 
 	mutex_lock(&qp->mutex);
-	if (!qp->destroying)
+	if (!qp->destroying && qp->term_flags)
 		term_done(qp);
+	else if (!qp->destroying)
+		irdma_qp_enter_error(qp);
 	mutex_unlock(&qp->mutex);
 	irdma_cm_disconn(&qp->ibqp);
 }
@@ -141,9 +130,9 @@ static void modify_to_terminate(struct irdma_qp *qp, enum irdma_term_act act, u3
 static void note_culprit(struct irdma_qp *qp, u8 source, const struct irdma_term_info *info)
 {
 	if (source_is_sq(source))
-		qp->sq_flush.code = info->flush_code;
+		qp->sq_flush_code = info->flush_code;
 	else if (source_is_rq(source))
-		qp->rq_flush.code = info->flush_code;
+		qp->rq_flush_code = info->flush_code;
 	qp->access_event = info->access_event;
 }
 
@@ -158,7 +147,7 @@ static void send_terminate(struct irdma_qp *qp, u16 ae_code, u8 source, bool q2_
 	note_culprit(qp, source, &info);
 	len = irdma_term_build(qp->q2, IRDMA_Q2_SIZE, q2_data, &info);
 	set_term_flag(qp, IRDMA_TERM_SENT);
-	irdma_qp_start_term_timer(qp);
+	irdma_qp_start_end_timer(qp);
 	modify_to_terminate(qp, IRDMA_TERM_ONLY, len);
 }
 
@@ -217,7 +206,7 @@ static void on_terminate(struct irdma_qp *qp, const struct irdma_ae *ae)
 		term_done(qp);
 		return;
 	}
-	irdma_qp_start_term_timer(qp);
+	irdma_qp_start_end_timer(qp);
 	modify_to_terminate(qp, IRDMA_TERM_FIN_ONLY, 0);
 }
 
@@ -277,7 +266,7 @@ void irdma_qps_lost(struct irdma_device *dev)
 		if (!qp->destroying)
 			queue_work(dev->wq, &qp->ae_work);
 		spin_unlock_irqrestore(&qp->lock, flags);
-		wake_up_all(&qp->rts_wait);
+		irdma_qp_wake(qp);
 		irdma_qp_rem_ref(&qp->ibqp);
 	}
 	rcu_read_unlock();

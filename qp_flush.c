@@ -47,7 +47,7 @@ static bool complete_sq(struct irdma_qp *qp, const struct irdma_cqe *cqe, struct
 {
 	struct irdma_sq_wr wr;
 
-	if (!irdma_sq_retire(&qp->sq, cqe->wqe_idx, cqe->error, &wr))
+	if (!irdma_sq_retire(&qp->kq->sq, cqe->wqe_idx, cqe->error, &wr))
 		return false;
 	wc->wr_id = wr.wr_id;
 	wc->opcode = wr.wc_op;
@@ -61,9 +61,9 @@ static bool complete_rq(struct irdma_qp *qp, const struct irdma_cqe *cqe, struct
 
 	/* The index of a failed receive is not to be relied on. */
 	if (cqe->error)
-		found = irdma_rq_flush_one(&qp->rq, &wc->wr_id);
+		found = irdma_rq_flush_one(&qp->kq->rq, &wc->wr_id);
 	else
-		found = irdma_rq_retire(&qp->rq, cqe->wqe_idx, &wc->wr_id);
+		found = irdma_rq_retire(&qp->kq->rq, cqe->wqe_idx, &wc->wr_id);
 	if (!found)
 		return false;
 	wc->opcode = IB_WC_RECV;
@@ -119,23 +119,26 @@ static bool take_flushed(struct irdma_flushq *flushq, struct ib_wc *wc)
 {
 	struct irdma_qp *qp = flushq->qp;
 	struct irdma_sq_wr wr;
+	u8 *code;
 	bool found;
 
 	memset(wc, 0, sizeof(*wc));
 	if (flushq->is_sq) {
-		found = irdma_sq_flush_one(&qp->sq, &wr);
+		found = irdma_sq_flush_one(&qp->kq->sq, &wr);
 		wc->wr_id = wr.wr_id;
 		wc->opcode = wr.wc_op;
+		code = &qp->sq_flush_code;
 	} else {
-		found = irdma_rq_flush_one(&qp->rq, &wc->wr_id);
+		found = irdma_rq_flush_one(&qp->kq->rq, &wc->wr_id);
 		wc->opcode = IB_WC_RECV;
+		code = &qp->rq_flush_code;
 	}
 	if (!found)
 		return false;
 	wc->qp = &qp->ibqp;
-	wc->status = status_of(flushq->code);
-	wc->vendor_err = IRDMA_CQE_MAJOR_FLUSH << 16 | flushq->code;
-	flushq->code = IRDMA_FLUSH_GENERAL;
+	wc->status = status_of(*code);
+	wc->vendor_err = IRDMA_CQE_MAJOR_FLUSH << 16 | *code;
+	*code = IRDMA_FLUSH_GENERAL;
 	return true;
 }
 
@@ -160,7 +163,7 @@ int irdma_qp_complete_flushed(struct irdma_cq *cq, int num, struct ib_wc *wc)
 
 static bool flushq_empty(const struct irdma_flushq *flushq)
 {
-	return flushq->is_sq ? irdma_sq_empty(&flushq->qp->sq) : irdma_rq_empty(&flushq->qp->rq);
+	return flushq->is_sq ? irdma_sq_empty(&flushq->qp->kq->sq) : irdma_rq_empty(&flushq->qp->kq->rq);
 }
 
 /**
@@ -185,8 +188,8 @@ static void hw_flush(struct irdma_qp *qp, bool sq, bool rq)
 		.qpn = qp->qpn,
 		.sq = sq,
 		.rq = rq,
-		.sq_minor = qp->sq_flush.code ?: IRDMA_FLUSH_GENERAL,
-		.rq_minor = qp->rq_flush.code ?: IRDMA_FLUSH_GENERAL,
+		.sq_minor = qp->sq_flush_code ?: IRDMA_FLUSH_GENERAL,
+		.rq_minor = qp->rq_flush_code ?: IRDMA_FLUSH_GENERAL,
 	};
 	struct irdma_cqp_req req;
 	int ret;
@@ -218,15 +221,15 @@ void irdma_qp_flush_queues(struct irdma_qp *qp)
 		return;
 	if (!qp->have_tcp)
 		irdma_qp_fill_sq_start(qp);
-	if (qp->user || !irdma_sq_empty(&qp->sq) || !irdma_rq_empty(&qp->rq))
+	if (qp->user || !irdma_sq_empty(&qp->kq->sq) || !irdma_rq_empty(&qp->kq->rq))
 		hw_flush(qp, true, true);
 	WRITE_ONCE(qp->flushed, true);
 	/* Whoever posts without seeing the flag has his entry seen below. */
 	smp_mb();
 	if (qp->user)
 		return;
-	start_software_flush(qp->send_cq, &qp->sq_flush);
-	start_software_flush(qp->recv_cq, &qp->rq_flush);
+	start_software_flush(qp->send_cq, &qp->kq->sq_flush);
+	start_software_flush(qp->recv_cq, &qp->kq->rq_flush);
 	irdma_cq_kick(qp->send_cq);
 	if (qp->recv_cq != qp->send_cq)
 		irdma_cq_kick(qp->recv_cq);
@@ -240,18 +243,19 @@ void irdma_qp_flush_queues(struct irdma_qp *qp)
  */
 void irdma_qp_flush_again(struct irdma_qp *qp, bool sq, bool rq)
 {
-	qp->sq_flush.code = IRDMA_FLUSH_GENERAL;
-	qp->rq_flush.code = IRDMA_FLUSH_GENERAL;
+	qp->sq_flush_code = IRDMA_FLUSH_GENERAL;
+	qp->rq_flush_code = IRDMA_FLUSH_GENERAL;
 	hw_flush(qp, sq, rq);
 }
 
 /**
  * irdma_qp_flush_work - work requests were posted to a flushed QP
- * @work: flush_work of a QP
+ * @work: flush_work of a kernel QP
  */
 void irdma_qp_flush_work(struct work_struct *work)
 {
-	struct irdma_qp *qp = container_of(work, struct irdma_qp, flush_work);
+	struct irdma_kqueues *kq = container_of(work, struct irdma_kqueues, flush_work);
+	struct irdma_qp *qp = kq->sq_flush.qp;
 
 	irdma_cq_kick(qp->send_cq);
 	if (qp->recv_cq != qp->send_cq)
@@ -273,6 +277,8 @@ static void stop_software_flush(struct irdma_cq *cq, struct irdma_flushq *flushq
  */
 void irdma_qp_forget_completions(struct irdma_qp *qp)
 {
-	stop_software_flush(qp->send_cq, &qp->sq_flush);
-	stop_software_flush(qp->recv_cq, &qp->rq_flush);
+	if (!qp->kq)
+		return;
+	stop_software_flush(qp->send_cq, &qp->kq->sq_flush);
+	stop_software_flush(qp->recv_cq, &qp->kq->rq_flush);
 }

@@ -39,7 +39,7 @@ void irdma_qp_set_state(struct irdma_qp *qp, enum irdma_iw_state state)
 	qp->iw_state = state;
 	qp->ib_state = ib_state_of(state);
 	spin_unlock_irq(&qp->lock);
-	wake_up_all(&qp->rts_wait);
+	irdma_qp_wake(qp);
 }
 
 /* Does the hardware still have a connection that a reset would end? */
@@ -119,19 +119,32 @@ void irdma_qp_enter_error(struct irdma_qp *qp)
 		qp->hash_owned = false;
 		irdma_qp_set_state(qp, IRDMA_IW_ERROR);
 		forget_stream(qp);
-		cancel_delayed_work(&qp->close_work);
-		cancel_delayed_work(&qp->term_work);
-		irdma_qp_free_lsmm(qp);
+		cancel_delayed_work(&qp->end_work);
 	}
 	if (!qp->destroying)
 		irdma_qp_flush_queues(qp);
 }
 
 /**
+ * irdma_qp_start_end_timer - do not wait for ever for the end of the connection
+ * @qp: queue pair, its mutex held
+ *
+ * Does nothing if the timer runs already: a terminate gets what is left of a close.
+ */
+void irdma_qp_start_end_timer(struct irdma_qp *qp)
+{
+	spin_lock_irq(&qp->lock);
+	if (!qp->destroying)
+		queue_delayed_work(qp->dev->wq, &qp->end_work,
+				   msecs_to_jiffies(IRDMA_END_TIMEOUT_MS));
+	spin_unlock_irq(&qp->lock);
+}
+
+/**
  * irdma_qp_start_closing - send a FIN and wait for the peer's
  * @qp: queue pair in RTS, its mutex held
  *
- * If the peer does not end the connection in time, @qp->close_work does.  Sleeps.
+ * If the peer does not end the connection in time, @qp->end_work does.  Sleeps.
  *
  * Return: 0, or the failure of the command; the QP is in error then.
  */
@@ -153,26 +166,9 @@ int irdma_qp_start_closing(struct irdma_qp *qp)
 	irdma_qp_set_state(qp, IRDMA_IW_CLOSING);
 	spin_lock_irq(&qp->lock);
 	qp->closing = true;
-	if (!qp->destroying)
-		queue_delayed_work(qp->dev->wq, &qp->close_work,
-				   msecs_to_jiffies(IRDMA_CLOSE_TIMEOUT_MS));
 	spin_unlock_irq(&qp->lock);
+	irdma_qp_start_end_timer(qp);
 	return 0;
-}
-
-/**
- * irdma_qp_close_work - the peer did not end the connection in time
- * @work: close_work of a QP
- */
-void irdma_qp_close_work(struct work_struct *work)
-{
-	struct irdma_qp *qp = container_of(to_delayed_work(work), struct irdma_qp, close_work);
-
-	mutex_lock(&qp->mutex);
-	if (!qp->destroying)
-		irdma_qp_enter_error(qp);
-	mutex_unlock(&qp->mutex);
-	irdma_cm_disconn(&qp->ibqp);
 }
 
 /* Terminate and FIN on the consumer's own account. */
@@ -192,7 +188,7 @@ static int start_terminate(struct irdma_qp *qp)
 		return ret;
 	}
 	irdma_qp_set_state(qp, IRDMA_IW_TERMINATE);
-	irdma_qp_start_term_timer(qp);
+	irdma_qp_start_end_timer(qp);
 	return 0;
 }
 

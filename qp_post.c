@@ -48,7 +48,7 @@ static int post_message(struct irdma_qp *qp, const struct ib_send_wr *wr)
 	} else {
 		msg.op = solicited ? IRDMA_OP_SEND_SOL : IRDMA_OP_SEND;
 	}
-	return irdma_sq_put_msg(&qp->sq, &msg);
+	return irdma_sq_put_msg(&qp->kq->sq, &msg);
 }
 
 static int post_write(struct irdma_qp *qp, const struct ib_send_wr *wr)
@@ -63,12 +63,12 @@ static int post_write(struct irdma_qp *qp, const struct ib_send_wr *wr)
 	msg.remote_addr = rdma_wr(wr)->remote_addr;
 	msg.stag = rdma_wr(wr)->rkey;
 	if (wr->opcode == IB_WR_RDMA_WRITE_WITH_IMM) {
-		if (!qp->sq.fmt->imm_frag)
+		if (!qp->kq->sq.fmt->imm_frag)
 			return -EINVAL;
 		msg.has_imm = true;
 		msg.imm = be32_to_cpu(wr->ex.imm_data);
 	}
-	return irdma_sq_put_msg(&qp->sq, &msg);
+	return irdma_sq_put_msg(&qp->kq->sq, &msg);
 }
 
 static int post_read(struct irdma_qp *qp, const struct ib_send_wr *wr)
@@ -83,7 +83,7 @@ static int post_read(struct irdma_qp *qp, const struct ib_send_wr *wr)
 	msg.op = wr->opcode == IB_WR_RDMA_READ_WITH_INV ? IRDMA_OP_READ_INV : IRDMA_OP_READ;
 	msg.remote_addr = rdma_wr(wr)->remote_addr;
 	msg.stag = rdma_wr(wr)->rkey;
-	return irdma_sq_put_msg(&qp->sq, &msg);
+	return irdma_sq_put_msg(&qp->kq->sq, &msg);
 }
 
 static int post_reg(struct irdma_qp *qp, const struct ib_send_wr *wr)
@@ -97,7 +97,7 @@ static int post_reg(struct irdma_qp *qp, const struct ib_send_wr *wr)
 	int ret;
 
 	ret = irdma_mr_fast_reg(rwr->mr, rwr->key, rwr->access, &reg);
-	return ret ?: irdma_sq_put_fast_reg(&qp->sq, &reg);
+	return ret ?: irdma_sq_put_fast_reg(&qp->kq->sq, &reg);
 }
 
 static int post_one_send(struct irdma_qp *qp, const struct ib_send_wr *wr)
@@ -113,7 +113,7 @@ static int post_one_send(struct irdma_qp *qp, const struct ib_send_wr *wr)
 	case IB_WR_RDMA_READ_WITH_INV:
 		return post_read(qp, wr);
 	case IB_WR_LOCAL_INV:
-		return irdma_sq_put_local_inv(&qp->sq, wr->wr_id, wr->ex.invalidate_rkey,
+		return irdma_sq_put_local_inv(&qp->kq->sq, wr->wr_id, wr->ex.invalidate_rkey,
 					      qp->sig_all || (wr->send_flags & IB_SEND_SIGNALED),
 					      wr->send_flags & IB_SEND_FENCE);
 	case IB_WR_REG_MR:
@@ -132,7 +132,7 @@ static bool completes_in_software(struct irdma_qp *qp)
 	smp_mb();
 	if (!READ_ONCE(qp->flushed))
 		return false;
-	queue_work(qp->dev->wq, &qp->flush_work);
+	queue_work(qp->dev->wq, &qp->kq->flush_work);
 	return true;
 }
 
@@ -155,14 +155,14 @@ int irdma_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	unsigned long flags;
 	int ret = 0;
 
-	spin_lock_irqsave(&qp->sq_lock, flags);
+	spin_lock_irqsave(&qp->kq->sq_lock, flags);
 	for (; wr; wr = wr->next) {
 		ret = post_one_send(qp, wr);
 		if (ret)
 			break;
 		posted = true;
 	}
-	spin_unlock_irqrestore(&qp->sq_lock, flags);
+	spin_unlock_irqrestore(&qp->kq->sq_lock, flags);
 	if (posted && !completes_in_software(qp))
 		irdma_ring_sq(qp->dev, qp->qpn);
 	if (ret && bad_wr)
@@ -174,7 +174,7 @@ static int post_one_recv(struct irdma_qp *qp, const struct ib_recv_wr *wr)
 {
 	if (wr->num_sge < 0 || wr->num_sge > qp->cap.max_recv_sge)
 		return -EINVAL;
-	return irdma_rq_put(&qp->rq, wr->wr_id, wr->sg_list, wr->num_sge);
+	return irdma_rq_put(&qp->kq->rq, wr->wr_id, wr->sg_list, wr->num_sge);
 }
 
 /**
@@ -196,14 +196,14 @@ int irdma_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 	unsigned long flags;
 	int ret = 0;
 
-	spin_lock_irqsave(&qp->rq_lock, flags);
+	spin_lock_irqsave(&qp->kq->rq_lock, flags);
 	for (; wr; wr = wr->next) {
 		ret = post_one_recv(qp, wr);
 		if (ret)
 			break;
 		posted = true;
 	}
-	spin_unlock_irqrestore(&qp->rq_lock, flags);
+	spin_unlock_irqrestore(&qp->kq->rq_lock, flags);
 	if (posted)
 		completes_in_software(qp);
 	if (ret && bad_wr)

@@ -3,67 +3,15 @@
  * Hand-over of a TCP stream from the connection engine to a queue pair, and its way back
  * (spec 02, 4.2.1 and 5.9; spec 03, 6).  Called by cm_hw.c in process context.
  */
-#include <linux/dma-mapping.h>
 #include <linux/etherdevice.h>
 #include <linux/highmem.h>
 #include <linux/if_vlan.h>
 
 #include "qp.h"
 
-static struct device *dma_dev(struct irdma_qp *qp)
-{
-	return &qp->dev->lan->pdev->dev;
-}
-
-/* A user QP may not use bus addresses, so its message needs a region of its own. */
-static int register_lsmm(struct irdma_qp *qp)
-{
-	struct irdma_stag_cmd cmd = {
-		.pd = to_irdma_pd(qp->ibqp.pd)->id,
-		.len = qp->lsmm_size,
-		.va = qp->lsmm_dma,
-		.addr = qp->lsmm_dma,
-		.rights = IRDMA_STAG_LOCAL_READ | IRDMA_STAG_LOCAL_WRITE,
-		.va_based = true,
-	};
-	struct irdma_cqp_req req;
-	int ret;
-
-	ret = irdma_stag_alloc(qp->dev, &cmd.stag);
-	if (ret)
-		return ret;
-	irdma_cqp_prep_reg_mr(qp->dev, &req, &cmd);
-	ret = irdma_cqp_exec(qp->dev, &req);
-	if (ret) {
-		irdma_stag_free(qp->dev, cmd.stag);
-		return ret;
-	}
-	qp->lsmm_stag = cmd.stag;
-	return 0;
-}
-
-static int copy_lsmm(struct irdma_qp *qp, const struct irdma_start *start)
-{
-	int ret;
-
-	qp->lsmm_size = start->lsmm_len;
-	qp->lsmm = dma_alloc_coherent(dma_dev(qp), qp->lsmm_size, &qp->lsmm_dma, GFP_KERNEL);
-	if (!qp->lsmm)
-		return -ENOMEM;
-	memcpy(qp->lsmm, start->lsmm, start->lsmm_len);
-	ret = qp->user ? register_lsmm(qp) : 0;
-	if (ret) {
-		dma_free_coherent(dma_dev(qp), qp->lsmm_size, qp->lsmm, qp->lsmm_dma);
-		qp->lsmm = NULL;
-		return ret;
-	}
-	qp->lsmm_len = start->lsmm_len;
-	return 0;
-}
-
 static __le64 *map_sq_start(struct irdma_qp *qp)
 {
-	return qp->user ? kmap_local_page(qp->ureg->first_page) : qp->sq.ring;
+	return qp->user ? kmap_local_page(qp->ureg->first_page) : qp->kq->sq.ring;
 }
 
 static void unmap_sq_start(struct irdma_qp *qp, __le64 *ring)
@@ -80,14 +28,15 @@ static int put_connection_wqes(struct irdma_qp *qp, const struct irdma_start *st
 	int ret;
 
 	if (start->kind == IRDMA_START_LSMM) {
-		ret = copy_lsmm(qp, start);
+		ret = irdma_lsmm_get(to_irdma_pd(qp->ibqp.pd), start->lsmm, start->lsmm_len,
+				     &qp->lsmm);
 		if (ret)
 			return ret;
 	}
 	ring = map_sq_start(qp);
 	switch (start->kind) {
 	case IRDMA_START_LSMM:
-		irdma_put_lsmm(fmt, ring, qp->lsmm_dma, qp->lsmm_len, qp->lsmm_stag, qp->rts_ae);
+		irdma_put_lsmm(fmt, ring, &qp->lsmm, qp->rts_ae);
 		break;
 	case IRDMA_START_RTR_READ:
 	case IRDMA_START_RTR_WRITE:
@@ -213,7 +162,7 @@ static int wait_for_stream(struct irdma_qp *qp)
 {
 	bool up = false;
 
-	if (!wait_event_timeout(qp->rts_wait, stream_settled(qp, &up),
+	if (!wait_var_event_timeout(qp, stream_settled(qp, &up),
 				msecs_to_jiffies(IRDMA_RTS_TIMEOUT_MS)))
 		return -ETIMEDOUT;
 	if (irdma_is_dead(qp->dev))
@@ -251,25 +200,10 @@ int irdma_qp_start_stream(struct irdma_device *dev, struct ib_qp *ibqp,
 	mutex_lock(&qp->mutex);
 	if (ret)
 		irdma_qp_enter_error(qp);
-	else if (qp->lsmm)
-		queue_work(dev->wq, &qp->lsmm_work);	/* the peer has answered it */
+	else
+		irdma_lsmm_put(to_irdma_pd(ibqp->pd), &qp->lsmm);
 	mutex_unlock(&qp->mutex);
 	return ret;
-}
-
-/**
- * irdma_qp_lsmm_work - free the last streaming-mode message
- * @work: in the queue pair
- *
- * Off the way to the establishing event, which need not wait for the command.  Process context.
- */
-void irdma_qp_lsmm_work(struct work_struct *work)
-{
-	struct irdma_qp *qp = container_of(work, struct irdma_qp, lsmm_work);
-
-	mutex_lock(&qp->mutex);
-	irdma_qp_free_lsmm(qp);
-	mutex_unlock(&qp->mutex);
 }
 
 /**

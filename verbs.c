@@ -14,6 +14,7 @@
 
 #include "abi.h"
 #include "qp.h"
+#include "lsmm.h"
 #include "verbs.h"
 
 #define PORT_GIDS	1
@@ -330,7 +331,7 @@ static void irdma_disassociate_ucontext(struct ib_ucontext *ibucontext)
 }
 
 /*
- * Protection domains: numbers, of which the hardware is not told.
+ * Protection domains: numbers, of which the hardware is told with the objects of the domain.
  */
 
 static int irdma_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
@@ -348,6 +349,7 @@ static int irdma_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 	if (id < 0)
 		return id;
 	to_irdma_pd(ibpd)->id = id;
+	irdma_lsmm_init(to_irdma_pd(ibpd));
 	if (!udata)
 		return 0;
 	resp.pd_id = id;
@@ -362,6 +364,7 @@ static int irdma_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 	struct irdma_device *dev = to_irdma_dev(ibpd->device);
 	struct irdma_pd *pd = to_irdma_pd(ibpd);
 
+	irdma_lsmm_exit(pd);
 	if (pd->lost && !irdma_is_dead(dev))
 		irdma_id_keep(dev, "PD", pd->id);
 	else

@@ -41,11 +41,17 @@ static inline struct irdma_ucontext *to_irdma_ucontext(struct ib_ucontext *ibuco
  * @ibpd: the verbs object; must be first
  * @id: its number
  * @lost: the adapter did not give up an object of it (irdma_id_keep())
+ * @lsmm_lock: protects the fields below
+ * @lsmm_spare: a region is empty
+ * @lsmm_regions: memory for last streaming-mode messages, see lsmm.c
  */
 struct irdma_pd {
 	struct ib_pd ibpd;
 	u32 id;
 	bool lost;
+	struct mutex lsmm_lock;
+	bool lsmm_spare;
+	struct list_head lsmm_regions;
 };
 
 static inline struct irdma_pd *to_irdma_pd(struct ib_pd *ibpd)
@@ -202,6 +208,9 @@ void irdma_id_keep(struct irdma_device *dev, const char *kind, u32 id);
 #define IRDMA_MAX_FR_PAGES	262144	/* of a fast register */
 #define IRDMA_MAX_MSG_SIZE	0x7fffffff
 
+int irdma_mr_init(void);
+void irdma_mr_exit(void);
+
 /* Verbs of mr.c, cq.c and the qp files, for the table in verbs.c. */
 struct ib_mr *irdma_reg_user_mr(IRDMA_REG_USER_MR_ARGS);
 struct ib_mr *irdma_reg_user_mr_dmabuf(IRDMA_REG_USER_MR_DMABUF_ARGS);
@@ -232,7 +241,7 @@ int irdma_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		    const struct ib_recv_wr **bad_wr);
 
 /* qp.c: the handler of QP events, for irdma_device.qp_ae. */
-void irdma_qp_ae(struct irdma_device *dev, const struct irdma_ae *ae);
+void irdma_qp_ae(struct irdma_device *dev, u32 qpn, u64 context, const struct irdma_ae *ae);
 /* qp_ae.c: ends all connections, for irdma_device.lost. */
 void irdma_qps_lost(struct irdma_device *dev);
 

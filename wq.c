@@ -570,19 +570,17 @@ static void put_rts_ae(__le64 *ring)
  * irdma_put_lsmm - first entries of a passive QP: the last streaming-mode message (5.9)
  * @fmt: entry format
  * @ring: first quantum of the SQ
- * @addr: address of the MPA reply in the region @stag
- * @len: bytes
- * @stag: region, or 0 if @addr is a bus address (privileged QPs)
+ * @lsmm: MPA reply
  * @rts_ae: have AE 0x050E raised when the stream is up
  *
  * The QP is not in RTS yet, so the device does not look at them.
  */
-void irdma_put_lsmm(const struct irdma_wq_fmt *fmt, __le64 *ring, u64 addr, u32 len, u32 stag,
+void irdma_put_lsmm(const struct irdma_wq_fmt *fmt, __le64 *ring, const struct irdma_lsmm *lsmm,
 		    bool rts_ae)
 {
 	if (rts_ae)
 		put_rts_ae(ring);
-	fmt->put_frag(ring, addr, len, stag, true);
+	fmt->put_frag(ring, lsmm->addr, lsmm->len, lsmm->stag, true);
 	ring[2] = 0;
 	publish(ring, FIELD_PREP(WQE_OPCODE, IRDMA_OP_SEND) | WQE_STREAM_MODE | WQE_WAIT_FOR_PDU |
 		      WQE_VALID);

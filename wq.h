@@ -11,6 +11,8 @@
 #include <linux/types.h>
 #include <rdma/ib_verbs.h>
 
+#include "lsmm.h"
+
 #define IRDMA_QUANTUM		32	/* bytes, unit of ring sizes and WQE indexes */
 #define IRDMA_QUANTUM_WORDS	4
 #define IRDMA_MAX_FRAGS		13
@@ -255,7 +257,7 @@ static inline u32 irdma_conn_wqes(bool rts_ae)
 	return rts_ae ? 3 : 1;
 }
 
-void irdma_put_lsmm(const struct irdma_wq_fmt *fmt, __le64 *ring, u64 addr, u32 len, u32 stag,
+void irdma_put_lsmm(const struct irdma_wq_fmt *fmt, __le64 *ring, const struct irdma_lsmm *lsmm,
 		    bool rts_ae);
 void irdma_put_rtr(const struct irdma_wq_fmt *fmt, __le64 *ring, bool read, bool rts_ae);
 void irdma_put_no_rtr(__le64 *ring, bool rts_ae);

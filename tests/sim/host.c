@@ -660,7 +660,17 @@ static void op_syn_del(struct irdma_cm_core *core, const struct irdma_cm_laddr *
 	free(e);
 }
 
-/* --- frames --- */
+/* --- nodes and frames --- */
+
+static struct irdma_cm_node *op_node_alloc(void)
+{
+	return kzalloc(sizeof(struct irdma_cm_node) + sizeof(struct node_priv), GFP_ATOMIC);
+}
+
+static void op_node_free(struct irdma_cm_node *node)
+{
+	kfree(node);
+}
 
 static struct irdma_cm_frame *op_frame_alloc(struct irdma_cm_core *core, u32 size)
 {
@@ -821,7 +831,8 @@ static int op_for_each_addr(struct irdma_cm_core *core, bool ipv4,
 }
 
 static const struct irdma_cm_ops sim_ops = {
-	.node_priv = sizeof(struct node_priv),
+	.node_alloc = op_node_alloc,
+	.node_free = op_node_free,
 	.frame_alloc = op_frame_alloc,
 	.frame_send = op_frame_send,
 	.frame_free = op_frame_free,

@@ -298,8 +298,10 @@ static void bind_window(void)
 
 static void connection_entries(void)
 {
+	struct irdma_lsmm lsmm = { .addr = 0xabc000, .len = 44, .stag = 0x1234 };
+
 	memset(ring, 0xff, sizeof(ring));
-	irdma_put_lsmm(&irdma_wq_fmt_e810, ring, 0xabc000, 44, 0x1234, true);
+	irdma_put_lsmm(&irdma_wq_fmt_e810, ring, &lsmm, true);
 	CHECK_EQ(ring[0], 0xabc000);
 	CHECK_EQ(ring[1], VALID | 44ULL << 32 | 0x1234);
 	CHECK_EQ(ring[2], 0);
@@ -324,7 +326,7 @@ static void connection_entries(void)
 	CHECK_EQ(ring[11], VALID | OP(0x30));
 
 	memset(ring, 0xff, sizeof(ring));
-	irdma_put_lsmm(&irdma_wq_fmt_x722, ring, 0xabc000, 44, 0x1234, false);
+	irdma_put_lsmm(&irdma_wq_fmt_x722, ring, &lsmm, false);
 	CHECK_EQ(ring[1], 0x1234ULL << 32 | 44);
 	CHECK_EQ(ring[4], ~0ULL);
 	CHECK_EQ(irdma_conn_wqes(true), 3);
