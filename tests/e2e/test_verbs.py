@@ -124,7 +124,9 @@ def run_pyverbs(host):
 
 def test_pyverbs(both, kernel):
     """C47: what passes with the in-tree driver passes with ours; the rest is listed with reasons."""
-    ours, theirs = run_pyverbs(both["A"]), run_pyverbs(both["B"])
+    verdicts = {}
+    both.each(lambda host: verdicts.update({host.name: run_pyverbs(host)}))
+    ours, theirs = verdicts["A"], verdicts["B"]
     REPORTS.mkdir(parents=True, exist_ok=True)
     rows = [f"{name}: ours {ours.get(name)}; in-tree {theirs[name]}" for name in sorted(theirs)]
     (REPORTS / f"pyverbs-{kernel}.txt").write_text("\n".join(rows) + "\n")
