@@ -52,9 +52,8 @@ def test_perftest(lab, tool):
 @pytest.fixture
 def loss(lab):
     """One per cent of all frames lost."""
-    lab.wire("fault", "add", "drop", "rate=10")
-    yield
-    lab.wire("fault", "clear")
+    with lab.wire_fault("drop rate=10"):
+        yield
 
 
 def test_rping_at_loss(lab, loss):

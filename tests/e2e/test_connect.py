@@ -112,12 +112,9 @@ def test_loss(ours, percent):
     runs = (("B", "A", False), ("A", "B", True))
     for server, client, ip6 in runs:
         traffic.rping(ours[server], ours[client], 64, count=1, ip6=ip6)
-    ours.wire("fault", "add", "drop", f"rate={percent * 10}")
-    try:
+    with ours.wire_fault(f"drop rate={percent * 10}"):
         for server, client, ip6 in runs:
             traffic.rping(ours[server], ours[client], 4096, count=10, ip6=ip6)
-    finally:
-        ours.wire("fault", "clear")
 
 
 def test_to_itself(ours):

@@ -22,11 +22,8 @@ def rping_both_ways(lab):
 @pytest.mark.parametrize("rule", ["dup rate=200", "reorder rate=200", "delay rate=200 ms=20"])
 def test_wire(labs, rule):
     lab = labs.get("irdma")
-    lab.wire("fault", "add", *rule.split())
-    try:
+    with lab.wire_fault(rule):
         rping_both_ways(lab)
-    finally:
-        lab.wire("fault", "clear")
 
 
 def test_corruption(own_lab):

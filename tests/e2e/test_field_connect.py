@@ -8,18 +8,17 @@ import random
 import re
 import struct
 import time
-from pathlib import Path
 
 import pytest
 
+import programs
 import traffic
 from conftest import check_clean_unload
 from guest.lab import tshark
-from test_peer import IP4, IP6, exchange, p, rdma_program
+from test_peer import IP4, IP6, exchange, p
 
 pytestmark = pytest.mark.ci_kernel("6.12")
 
-HERE = Path(__file__).resolve().parent
 PROGRAM = "/root/field_cm"
 PORT = 7174
 SILENT_PORT = 7200          # the peer does not answer SYNs to it
@@ -31,7 +30,7 @@ SEED = random.SystemRandom().randrange(1 << 32)
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
-    return rdma_program(HERE / "field_cm.c", tmp_path_factory)
+    return programs.build("field_cm", tmp_path_factory.mktemp("bin"))
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 
 The programs in the guests (field_verbs.py) do what a test tells them, one verb at a time.
 """
+import contextlib
 import errno
 import json
 import re
@@ -16,9 +17,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import traffic  # noqa: E402  (needs the path above)
 from guest import kernels  # noqa: E402
+from programs import build  # noqa: E402
 from test_ae import terminates  # noqa: E402
-from test_peer import rdma_program  # noqa: E402
-from test_verbs import compiled, failures, objects  # noqa: E402
+from test_verbs import failures, objects  # noqa: E402
 
 pytestmark = pytest.mark.ci_kernel("6.12")
 
@@ -142,8 +143,7 @@ class Programs:
 @pytest.fixture(scope="module")
 def programs(module_labs, tmp_path_factory):
     # Python loads the library for itself alone, where the preloaded one would not find it
-    made = Programs(rdma_program(PROGRAM.with_name("mw_type2.c"), tmp_path_factory, "-shared", "-fPIC",
-                                 "-Wl,--no-as-needed"))
+    made = Programs(build("mw_type2", tmp_path_factory.mktemp("bin"), "-shared", "-fPIC", "-Wl,--no-as-needed"))
     yield made
     made.end()
 
@@ -224,6 +224,11 @@ def start_at_listener(pair):
     pair.a.dial(pair.lab["B"].ip4, port)
 
 
+def wire_at(pair, stage):
+    """At the stage "no-answer" no TCP segment arrives."""
+    return pair.lab.wire_fault("drop rate=1000 proto=6") if stage == "no-answer" else contextlib.nullcontext()
+
+
 @pytest.mark.parametrize("stage", ["refused", "rejected", "no-reply", "no-answer"])
 def test_connect_fails_then_flush(pair, stage):
     """C28: whatever stage a connection ends in, all that was posted before comes back, in order."""
@@ -236,9 +241,7 @@ def test_connect_fails_then_flush(pair, stage):
     a.modify(INIT)
     a.recv([{"id": 100 + i} for i in range(64)])
     a.post([{"op": "send", "id": 500 + i} for i in range(8)])
-    if stage == "no-answer":
-        pair.lab.wire("fault", "add", "drop", "rate=1000", "proto=6")
-    try:
+    with wire_at(pair, stage):
         a.connect()
         if stage in ("rejected", "no-reply"):
             b.request()
@@ -249,8 +252,6 @@ def test_connect_fails_then_flush(pair, stage):
         a.modify(ERR)
         assert a.poll("recv", 65, 1) == flushed(100, 64, "recv")
         assert a.poll("send", 9, 1) == flushed(500, 8, "send")
-    finally:
-        pair.lab.wire("fault", "clear")
 
 
 @pytest.mark.long
@@ -261,9 +262,7 @@ def test_connect_times_out_then_flush(pair, stage):
     start_at_listener(pair)
     a.make_qp()
     a.recv([{"id": 100 + i} for i in range(64)])
-    if stage == "no-answer":
-        pair.lab.wire("fault", "add", "drop", "rate=1000", "proto=6")
-    try:
+    with wire_at(pair, stage):
         a.connect()
         if stage == "no-reply":
             b.request()
@@ -271,8 +270,6 @@ def test_connect_times_out_then_flush(pair, stage):
                                              "RDMA_CM_EVENT_CONNECT_ERROR")
         a.modify(ERR)
         assert a.poll("recv", 65, 1) == flushed(100, 64, "recv")
-    finally:
-        pair.lab.wire("fault", "clear")
 
 
 def test_post_to_a_qp_in_error(pair):
@@ -297,6 +294,14 @@ def test_post_to_a_qp_in_error(pair):
         assert a.poll("recv", count) == flushed(posted, count, "recv")
         posted += count
     assert a.poll("send", 1, 0.2) == a.poll("recv", 1, 0.2) == []
+
+
+def test_two_threads_post_to_a_qp_in_error(lab, tmp_path):
+    """C31: see the comment in post_flushed.c."""
+    host = lab["A"]
+    host.put(build("post_flushed", tmp_path), "/root/post_flushed", 0o755)
+    r = host.run(["/root/post_flushed"])
+    assert not r.rc, f"expected that all come back, got: {r.out.strip()}"
 
 
 def test_no_completion_of_the_first_read(pair):
@@ -389,14 +394,11 @@ def test_fence(pair, fence):
     a.fill("sink", "old-data" * 4)
     b.reg("in", 4096, LOCAL_WRITE)
     b.recv([{"id": 1, "sges": [["in", 0, 64]]}])
-    pair.lab.wire("fault", "add", "delay", "rate=1000", "ms=50", "from=B", "proto=6", "payload=40")
-    try:
+    with pair.lab.wire_fault("delay rate=1000 ms=50 from=B proto=6 payload=40"):
         a.post([{"op": "read", "id": i, "addr": there["addr"] + 8 * i, "rkey": there["rkey"],
                  "sges": [["sink", 8 * i, 8]]} for i in range(2)] +
                [{"op": "send", "id": 4, "fence": fence, "sges": [["sink", 8, 8]]}])
         assert a.poll("send", 3, 5) == [[0, SUCCESS, WC["read"]], [1, SUCCESS, WC["read"]], [4, SUCCESS, WC["send"]]]
-    finally:
-        pair.lab.wire("fault", "clear")
     assert b.poll("recv", 1) == [[1, SUCCESS, WC["recv"]]]
     got = b.peek("in", 8)
     want = "new-data" if fence else "old-data"
@@ -419,7 +421,7 @@ def test_single_posts(pair):
 def test_commands_of_many_processes(lab, tmp_path, delay_ms):
     """C39: completions of commands come to those who wait for them, also when events come late."""
     host = lab["A"]
-    host.put(compiled(tmp_path, "uverbs_fuzz.c"), "/root/uverbs_fuzz", 0o755)
+    host.put(build("uverbs_fuzz", tmp_path), "/root/uverbs_fuzz", 0o755)
     host.fault("events", "delay", "ceq", str(delay_ms))
     try:
         r = host.run(["/root/uverbs_fuzz", "/dev/infiniband/uverbs0", "crowd"], timeout=60)
@@ -779,7 +781,7 @@ def test_number_of_objects(lab, programs, tmp_path):
     """Each number of objects that the device reports can be made; one more is -EINVAL."""
     programs.end()      # librdmacm keeps a PD
     host = lab["A"]
-    host.put(compiled(tmp_path, "uverbs_fuzz.c"), "/root/uverbs_fuzz", 0o755)
+    host.put(build("uverbs_fuzz", tmp_path), "/root/uverbs_fuzz", 0o755)
     r = host.run(["/root/uverbs_fuzz", "/dev/infiniband/uverbs0", "limits"], timeout=120)
     assert not r.rc, f"expected no failure, got: {failures(r.out)}"
 
@@ -831,7 +833,7 @@ def test_depth_of_reads(pair):
 def test_reset_while_commands_hang(lab, tmp_path, command):
     """C52: the adapter stops to answer, then a reset is announced: all that waits ends, without a storm."""
     host = lab["A"]
-    host.put(compiled(tmp_path, "uverbs_fuzz.c"), "/root/uverbs_fuzz", 0o755)
+    host.put(build("uverbs_fuzz", tmp_path), "/root/uverbs_fuzz", 0o755)
     crowd = host.popen("for i in $(seq 9); do /root/uverbs_fuzz /dev/infiniband/uverbs0 crowd; done")
     seen, device = len(host.dmesg()), traffic.device_number(host)
     host.fault("cqp", "stop-at", str(command))

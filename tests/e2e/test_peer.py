@@ -8,7 +8,6 @@ MPA exchange must still work and the machine must be whole.
 import random
 import re
 import struct
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -18,10 +17,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "model"))
 
 import peer as p  # noqa: E402  (needs the path above)
-from guest import apt, cache  # noqa: E402
+import programs  # noqa: E402
 
-HERE = Path(__file__).resolve().parent
-RDMA_DEV = ("libibverbs-dev", "librdmacm-dev", "libibverbs1", "librdmacm1t64")
 PORT = 7174
 BACKLOG = 8
 ANSWER_S = 1.2          # a client's SYN is repeated after 1 s (RFC 6298)
@@ -30,20 +27,9 @@ SEED = 20261129
 IP4, IP6 = "192.168.77.99", "fd77::99"
 
 
-def rdma_program(source, tmp_path_factory, *options):
-    """A program, linked with the libraries that the guest has; options: of the compiler."""
-    tree = cache.entry("rdma-dev-trixie", lambda tmp: apt.Suite("trixie").unpack(
-        RDMA_DEV, tmp / "t", closure=False), "unpacking rdma-core's headers and libraries")
-    out = tmp_path_factory.mktemp("bin") / source.stem
-    subprocess.run(["gcc", "-O1", "-g", "-Wall", "-Wextra", "-Werror", *options, "-isystem", tree / "usr/include",
-                    "-o", out, source, "-L", tree / "usr/lib/x86_64-linux-gnu",
-                    "-Wl,--allow-shlib-undefined", "-lrdmacm", "-libverbs"], check=True)
-    return out
-
-
 @pytest.fixture(scope="module")
 def mpa_server(tmp_path_factory):
-    return rdma_program(HERE / "mpa_server.c", tmp_path_factory)
+    return programs.build("mpa_server", tmp_path_factory.mktemp("bin"))
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ import gzip
 import io
 import json
 import re
-import subprocess
 import sys
 import tarfile
 from pathlib import Path
@@ -13,14 +12,14 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from conftest import IN_TREE_LEAKS  # noqa: E402  (needs the path above)
-from guest import apt, cache  # noqa: E402  (needs the path above)
+import programs  # noqa: E402  (needs the path above)
+from conftest import IN_TREE_LEAKS  # noqa: E402
+from guest import apt, cache  # noqa: E402
 from cost import REPORTS, write_table  # noqa: E402
 from traffic import verbs_cost  # noqa: E402
 
 pytestmark = pytest.mark.ci_kernel("6.12")
 
-HERE = Path(__file__).resolve().parent
 LOOPS = 10000
 COSTS = ("cq", "qp", "mr:4096", "mr:1048576", "mr:1073741824")
 ROUNDS = 3
@@ -38,13 +37,6 @@ def ours(both):
     return both["A"]
 
 
-def compiled(tmp_path, source):
-    out = tmp_path / Path(source).stem
-    subprocess.run(["gcc", "-O1", "-g", "-static", "-Wall", "-Wextra", "-Werror", "-o", out,
-                    HERE / source], check=True)
-    return out
-
-
 def objects(host):
     """The adapter's objects; the pool of page lists may grow, it shrinks at unload."""
     found = host.nic.counters(objects=True)
@@ -53,7 +45,7 @@ def objects(host):
 
 def test_uverbs_fuzz(ours, tmp_path):
     """C38, C40, C41, C45, C46, C47, C48: see the comments in uverbs_fuzz.c."""
-    ours.put(compiled(tmp_path, "uverbs_fuzz.c"), "/root/uverbs_fuzz", 0o755)
+    ours.put(programs.build("uverbs_fuzz", tmp_path), "/root/uverbs_fuzz", 0o755)
     before = objects(ours)
     r = ours.run(["/root/uverbs_fuzz"], timeout=600)
     counts = re.search(r"^(\d+) passed, (\d+) failed$", r.out, re.M)

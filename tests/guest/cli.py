@@ -17,9 +17,10 @@ import tty
 from . import apt, cache, images, kernels, lab, model, qemu, supervisor, tools
 from .errors import LabError
 
-# program that must be there -> Debian package that has it
+# program or file that must be there -> Debian package that has it
 HOST_NEEDS = {"gcc": "gcc", "make": "make", "dpkg-deb": "dpkg", "tshark": "tshark"}
-HOST_LIBRARIES = {"/usr/include/stdio.h": "libc6-dev"}
+HOST_LIBRARIES = {"/usr/include/stdio.h": "libc6-dev",
+                  "/usr/lib/python3/dist-packages/pytest": "python3-pytest"}
 
 
 class Parser(argparse.ArgumentParser):

@@ -11,6 +11,7 @@ Leaving the `with` block, for whatever reason, ends every process and removes ev
 temporary file.  docs/lab.md has the whole story.
 """
 
+import contextlib
 import os
 import re
 import shutil
@@ -356,6 +357,15 @@ class Lab:
     def wire(self, *words):
         """Send a command to the wire's control socket; returns its answer."""
         return self.wire_process.control(*words)
+
+    @contextlib.contextmanager
+    def wire_fault(self, rule):
+        """A fault of the wire as "drop rate=10"; it ends with the block, with all others."""
+        self.wire("fault", "add", *rule.split())
+        try:
+            yield
+        finally:
+            self.wire("fault", "clear")
 
     def pcaps(self):
         """Return the capture files, complete up to now."""

@@ -34,6 +34,8 @@ TSHARK = ["tshark", "-n", "-T", "fields", "-E", "separator=/t", "-E", "aggregato
           "-o", "tcp.relative_sequence_numbers:TRUE", "-o", "tcp.analyze_sequence_numbers:TRUE",
           "-o", "tcp.try_heuristic_first:TRUE"]
 
+BOOLEANS = {"True": "1", "False": "0"}      # as tshark writes them since 4.2
+
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 # Remarks of tshark about orderly TCP; all else that it has to say is a fault.
 REMARKS = ("Connection establish", "Connection finish", "This frame initiates the connection closing",
@@ -401,7 +403,7 @@ def dissect(capture):
         sys.exit(f"tshark cannot read {capture}: {r.stderr.strip()}")
     variants = {}
     for line in r.stdout.splitlines():
-        got = dict(zip(FIELDS, line.split("\t")))
+        got = dict(zip(FIELDS, (BOOLEANS.get(word, word) for word in line.split("\t"))))
         variants.setdefault(got["frame.comment"], []).append(got)
     return variants
 
