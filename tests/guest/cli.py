@@ -18,7 +18,8 @@ from . import apt, cache, images, kernels, lab, model, qemu, supervisor, tools
 from .errors import LabError
 
 # program or file that must be there -> Debian package that has it
-HOST_NEEDS = {"gcc": "gcc", "make": "make", "dpkg-deb": "dpkg", "tshark": "tshark"}
+HOST_NEEDS = {"gcc": "gcc", "make": "make", "dpkg-deb": "dpkg", "tshark": "tshark", "sparse": "sparse",
+              "xz": "xz-utils"}
 HOST_LIBRARIES = {"/usr/include/stdio.h": "libc6-dev",
                   "/usr/lib/python3/dist-packages/pytest": "python3-pytest"}
 

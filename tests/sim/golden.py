@@ -39,7 +39,8 @@ BOOLEANS = {"True": "1", "False": "0"}      # as tshark writes them since 4.2
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 # Remarks of tshark about orderly TCP; all else that it has to say is a fault.
 REMARKS = ("Connection establish", "Connection finish", "This frame initiates the connection closing",
-           "This frame undergoes the connection closing", "A new tcp session is started with the same ports")
+           "This frame undergoes the connection closing", "A new tcp session is started with the same ports",
+           "The SYN packet does not contain a SACK PERM option")
 
 
 @dataclass
