@@ -40,7 +40,7 @@ FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 # Remarks of tshark about orderly TCP; all else that it has to say is a fault.
 REMARKS = ("Connection establish", "Connection finish", "This frame initiates the connection closing",
            "This frame undergoes the connection closing", "A new tcp session is started with the same ports",
-           "The SYN packet does not contain a SACK PERM option")
+           "The SYN packet does not contain a SACK PERM option", "Partial Acknowledgement of a segment")
 
 
 @dataclass
