@@ -99,6 +99,7 @@
  * @ccq_addr: bus address of @ccq
  * @ccq_head: index of the next completion
  * @cqe_valid: valid bit of the current pass over @ccq
+ * @armed: an event was asked for, and @ccq_handler has not had it yet
  * @ccq_handler: receiver of CEQ entries of the CCQ
  */
 struct irdma_cqp {
@@ -129,6 +130,7 @@ struct irdma_cqp {
 	dma_addr_t ccq_addr;
 	u32 ccq_head;
 	u64 cqe_valid;
+	bool armed;
 	struct irdma_cq_handler ccq_handler;
 };
 
@@ -253,6 +255,22 @@ static void post(struct irdma_cqp *cqp, struct irdma_cqp_req *req)
 	cqp->head = (idx + 1) % CQP_ENTRIES;
 }
 
+/* @lock held: have an event raised by the next completion, if it is not already (spec 01, 6.3). */
+static void arm(struct irdma_cqp *cqp)
+{
+	__le64 *word = shadow(cqp) + SHADOW_ARM;
+	u64 val = le64_to_cpu(*word);
+	u64 seq = FIELD_GET(SHADOW_ARM_SEQ, val) + 1;
+
+	if (cqp->armed)
+		return;
+	cqp->armed = true;
+	val &= ~SHADOW_ARM_SEQ;
+	val |= FIELD_PREP(SHADOW_ARM_SEQ, seq & 3) | SHADOW_ARM_NEXT;
+	WRITE_ONCE(*word, cpu_to_le64(val));
+	irdma_arm_cq(cqp->dev, IRDMA_CQN_CCQ);
+}
+
 /* @lock held: move what waits to the ring, with one doorbell for all of it. */
 static void pump(struct irdma_cqp *cqp)
 {
@@ -281,10 +299,13 @@ static void enqueue(struct irdma_cqp *cqp, struct irdma_cqp_req *req)
 	if (req->done)
 		cqp->submitted++;
 	list_add_tail(&req->entry, &cqp->waiting);
-	if (irdma_is_dead(cqp->dev))
+	if (irdma_is_dead(cqp->dev)) {
 		finish(cqp, req, -ENODEV);
-	else
+	} else {
+		if (req->done)
+			arm(cqp);
 		pump(cqp);
+	}
 	spin_unlock_irqrestore(&cqp->lock, flags);
 }
 
@@ -350,17 +371,12 @@ static bool drain(struct irdma_cqp *cqp)
 	return any;
 }
 
-/* @lock held: ask for an event on the next completion (spec 01, 6.3). */
-static void arm(struct irdma_cqp *cqp)
+/* @lock held: somebody sleeps until the posted commands complete. */
+static void arm_and_drain(struct irdma_cqp *cqp)
 {
-	__le64 *word = shadow(cqp) + SHADOW_ARM;
-	u64 val = le64_to_cpu(*word);
-	u64 seq = FIELD_GET(SHADOW_ARM_SEQ, val) + 1;
-
-	val &= ~SHADOW_ARM_SEQ;
-	val |= FIELD_PREP(SHADOW_ARM_SEQ, seq & 3) | SHADOW_ARM_NEXT;
-	WRITE_ONCE(*word, cpu_to_le64(val));
-	irdma_arm_cq(cqp->dev, IRDMA_CQN_CCQ);
+	arm(cqp);
+	/* Whether arming raises an event for a completion already there is not known. */
+	drain(cqp);
 }
 
 static void ccq_event(struct irdma_cq_handler *h)
@@ -369,10 +385,10 @@ static void ccq_event(struct irdma_cq_handler *h)
 	unsigned long flags;
 
 	spin_lock_irqsave(&cqp->lock, flags);
+	cqp->armed = false;
 	drain(cqp);
-	arm(cqp);
-	/* Whether arming raises an event for a completion already there is not known. */
-	drain(cqp);
+	if (!list_empty(&cqp->posted))
+		arm_and_drain(cqp);
 	spin_unlock_irqrestore(&cqp->lock, flags);
 }
 
@@ -428,6 +444,7 @@ static void watchdog(struct work_struct *work)
 		expired = time_after_eq(jiffies, cqp->progress + msecs_to_jiffies(CQP_TIMEOUT_MS));
 	if (expired && drain(cqp)) {
 		/* Polled from now on, slowly, which keeps the device usable. */
+		cqp->armed = false;
 		arm(cqp);
 		lost_event = true;
 		expired = false;
@@ -529,9 +546,9 @@ static void poll_until_finished(struct irdma_cqp *cqp, const struct irdma_cqp_re
 
 /*
  * Most commands take microseconds, less than an interrupt and two task switches, so the caller
- * looks itself for a moment.  Whether it finds anything does not matter.
+ * looks itself for a moment, before it asks for an interrupt.
  */
-static void poll_briefly(struct irdma_cqp *cqp, struct irdma_cqp_req *req)
+static bool poll_briefly(struct irdma_cqp *cqp, struct irdma_cqp_req *req)
 {
 	ktime_t end = ktime_add_us(ktime_get(), CQP_SPIN_US);
 
@@ -540,9 +557,10 @@ static void poll_briefly(struct irdma_cqp *cqp, struct irdma_cqp_req *req)
 		drain(cqp);
 		spin_unlock_irq(&cqp->lock);
 		if (completion_done(&req->completion))
-			return;
+			return true;
 		cpu_relax();
 	} while (ktime_before(ktime_get(), end));
+	return false;
 }
 
 /**
@@ -563,7 +581,11 @@ int irdma_cqp_exec(struct irdma_device *dev, struct irdma_cqp_req *req)
 	init_completion(&req->completion);
 	enqueue(cqp, req);
 	if (READ_ONCE(cqp->mode) == IRDMA_CQP_INTERRUPT) {
-		poll_briefly(cqp, req);
+		if (!poll_briefly(cqp, req)) {
+			spin_lock_irq(&cqp->lock);
+			arm_and_drain(cqp);
+			spin_unlock_irq(&cqp->lock);
+		}
 		/* The watchdog ends this wait if hardware does not. */
 		wait_for_completion(&req->completion);
 	} else {
@@ -872,7 +894,6 @@ int irdma_ccq_interrupts_start(struct irdma_device *dev)
 	spin_lock_irq(&cqp->lock);
 	cqp->mode = IRDMA_CQP_INTERRUPT;
 	drain(cqp);
-	arm(cqp);
 	spin_unlock_irq(&cqp->lock);
 	return 0;
 }
