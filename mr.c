@@ -71,7 +71,8 @@ static struct irdma_mr *to_irdma_mr(struct ib_mr *ibmr)
  */
 int irdma_mr_init(void)
 {
-	mr_cache = KMEM_CACHE(irdma_mr, 0);
+	/* uverbs copies keys to the user from where they lie */
+	mr_cache = KMEM_CACHE_USERCOPY(irdma_mr, 0, ibmr);
 	return mr_cache ? 0 : -ENOMEM;
 }
 

@@ -52,6 +52,8 @@ esac
 
 n=0
 ports | while read -r dev pci; do
+	# no wait for duplicate address detection, in which IPv6 does not resolve neighbours
+	echo 0 > "/proc/sys/net/ipv6/conf/$dev/accept_dad"
 	ip link set "$dev" up
 	ip addr replace "192.168.$((77 + n)).$number/24" dev "$dev"
 	ip -6 addr replace "fd$((77 + n))::$number/64" dev "$dev" nodad
