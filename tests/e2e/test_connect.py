@@ -4,6 +4,7 @@ import contextlib
 
 import pytest
 
+import programs
 import traffic
 
 PEERS = ["irdma", "intree", "siw"]
@@ -101,6 +102,17 @@ def test_perftest_with_stock_peer(labs):
     for server, client in (("A", "B"), ("B", "A")):
         traffic.perftest("ib_write_bw", lab[server], lab[client], "-s 65536 -n 100")
         traffic.perftest("ib_send_bw", lab[server], lab[client], "-s 4096 -n 200")
+
+
+def test_rdma_core_44(ours):
+    """A library of 2023, whose rping comes with it: it and the guest's own serve each other."""
+    for host in ours.hosts.values():
+        host.put(programs.old_rdma_core(), "/tmp/old.tar")
+        host.run(f"mkdir -p {programs.OLD} && tar xf /tmp/old.tar -C {programs.OLD}").check()
+    opts = f"-a {ours['A'].ip4} -p 7177 -V -C 10 -S 4096"
+    old = f"unshare -m sh {programs.OLD}/run"
+    for server, client in ((old, old), (old, "rping"), ("rping", old)):
+        traffic.pair(ours["A"], f"{server} -s {opts}", ours["B"], f"{client} -c {opts}", 7177)
 
 
 @pytest.mark.parametrize("percent", [1, 5, 10])

@@ -38,6 +38,10 @@ class PeerTimeout(AssertionError):
     """Nothing that matches arrived in time; the message lists what did arrive."""
 
 
+# None comes twice in a capture: tshark takes the first frames of the second connection for the first one's.
+PORTS = iter(random.sample(range(20000, 60001), 40001))
+
+
 def flag_bits(letters):
     """"SA" -> SYN | ACK."""
     return sum(FLAG_LETTERS[c] for c in letters)
@@ -444,7 +448,7 @@ class Peer:
 
     def syn(self, dst, dport, sport=None, seq=None, options=mss_option(1460), **tcp):
         """Send a SYN; returns (sport, seq)."""
-        sport = sport or random.randint(20000, 60000)
+        sport = sport or next(PORTS)
         seq = random.getrandbits(32) if seq is None else seq
         self.send_tcp(dst, sport, dport, seq=seq, flags=SYN, options=options, **tcp)
         return sport, seq
