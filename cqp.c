@@ -143,11 +143,6 @@ struct cqp_result {
 	bool error;
 };
 
-static struct device *dma_dev(struct irdma_device *dev)
-{
-	return &dev->lan->pdev->dev;
-}
-
 static __le64 *shadow(struct irdma_cqp *cqp)
 {
 	return cqp->ctrl + CTRL_SHADOW_OFFSET / sizeof(__le64);

@@ -113,11 +113,6 @@ struct irdma_events {
 	struct irdma_ceq ceqs[];
 };
 
-static struct device *dma_dev(struct irdma_device *dev)
-{
-	return &dev->lan->pdev->dev;
-}
-
 static void write_array(struct irdma_device *dev, enum irdma_reg first, u32 i, u32 val)
 {
 	writel(val, dev->lan->regs + dev->gen->regs[first] + 4 * i);

@@ -91,11 +91,6 @@ static const struct {
 static const u32 selected_qps[] = { 128, 1024, 2048, 4096, 16384, 65536, 131072, 262144 };
 static_assert(ARRAY_SIZE(selected_qps) == IRDMA_LIMITS_SEL_MAX + 1);
 
-static struct device *dma_dev(struct irdma_device *dev)
-{
-	return &dev->lan->pdev->dev;
-}
-
 static bool has(const struct irdma_device *dev, enum irdma_hmc_type type)
 {
 	return dev->gen->hmc_objects & BIT(type);

@@ -115,6 +115,12 @@ struct irdma_device {
 	struct delayed_work speed_work;
 };
 
+/* What has the adapter's DMA mappings. */
+static inline struct device *dma_dev(const struct irdma_device *dev)
+{
+	return &dev->lan->pdev->dev;
+}
+
 static inline struct irdma_device *to_irdma_dev(struct ib_device *ibdev)
 {
 	return container_of(ibdev, struct irdma_device, ibdev);

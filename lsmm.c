@@ -33,11 +33,6 @@ struct irdma_lsmm_region {
 	DECLARE_BITMAP(used, REGION_SLOTS);
 };
 
-static struct device *dma_dev(struct irdma_device *dev)
-{
-	return &dev->lan->pdev->dev;
-}
-
 static int register_region(struct irdma_device *dev, u32 pd, struct irdma_lsmm_region *region)
 {
 	struct irdma_stag_cmd cmd = {
@@ -48,14 +43,12 @@ static int register_region(struct irdma_device *dev, u32 pd, struct irdma_lsmm_r
 		.rights = IRDMA_STAG_LOCAL_READ | IRDMA_STAG_LOCAL_WRITE,
 		.va_based = true,
 	};
-	struct irdma_cqp_req req;
 	int ret;
 
 	ret = irdma_stag_alloc(dev, &cmd.stag);
 	if (ret)
 		return ret;
-	irdma_cqp_prep_reg_mr(dev, &req, &cmd);
-	ret = irdma_cqp_exec(dev, &req);
+	ret = irdma_exec_reg_mr(dev, &cmd);
 	if (ret)
 		irdma_stag_free(dev, cmd.stag);
 	else
@@ -91,13 +84,9 @@ static void remove_region(struct irdma_device *dev, struct irdma_pd *pd,
 			  struct irdma_lsmm_region *region)
 {
 	struct irdma_stag_cmd cmd = { .pd = pd->id, .stag = region->stag };
-	struct irdma_cqp_req req;
-	int ret;
 
 	list_del(&region->link);
-	irdma_cqp_prep_dealloc_stag(dev, &req, &cmd);
-	ret = irdma_cqp_exec(dev, &req);
-	if (ret && !irdma_is_dead(dev)) {
+	if (irdma_exec_dealloc_stag(dev, &cmd)) {
 		/* Its memory is not given back either: who guesses the STag could write there. */
 		pd->lost = true;
 		irdma_id_keep(dev, "STag", region->stag);

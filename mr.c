@@ -175,7 +175,15 @@ static int page_size_code(struct irdma_device *dev, u64 page_size)
 	}
 }
 
-static int exec_reg_mr(struct irdma_device *dev, const struct irdma_stag_cmd *cmd)
+/**
+ * irdma_exec_reg_mr - have the adapter know a region
+ * @dev: device
+ * @cmd: the region
+ *
+ * Context: process.
+ * Return: 0 or the failure of the command.
+ */
+int irdma_exec_reg_mr(struct irdma_device *dev, const struct irdma_stag_cmd *cmd)
 {
 	struct irdma_cqp_req req;
 
@@ -191,8 +199,16 @@ static int exec_alloc_stag(struct irdma_device *dev, const struct irdma_stag_cmd
 	return irdma_cqp_exec(dev, &req);
 }
 
-/* A dead device gets no command before a reset has made it forget, so its objects can be freed. */
-static int exec_dealloc_stag(struct irdma_device *dev, const struct irdma_stag_cmd *cmd)
+/**
+ * irdma_exec_dealloc_stag - have the adapter forget a region or window
+ * @dev: device
+ * @cmd: STag and PD
+ *
+ * A dead device gets no command before a reset has made it forget, so its objects can be freed.
+ * Context: process.
+ * Return: 0 or the failure of the command: the adapter still knows the STag.
+ */
+int irdma_exec_dealloc_stag(struct irdma_device *dev, const struct irdma_stag_cmd *cmd)
 {
 	struct irdma_cqp_req req;
 	int ret;
@@ -283,7 +299,7 @@ static int register_umem(struct irdma_device *dev, struct irdma_mr *mr, struct i
 	ret = map_umem(dev, umem, len, virt, &mr->cmd, &mr->pbl);
 	if (ret)
 		goto free_stag;
-	ret = exec_reg_mr(dev, &mr->cmd);
+	ret = irdma_exec_reg_mr(dev, &mr->cmd);
 	if (ret)
 		goto free_pbl;
 	mr->umem = umem;
@@ -609,7 +625,7 @@ struct ib_mr *irdma_get_dma_mr(struct ib_pd *ibpd, int access)
 	ret = irdma_stag_alloc(dev, &mr->cmd.stag);
 	if (ret)
 		goto free_mr;
-	ret = exec_reg_mr(dev, &mr->cmd);
+	ret = irdma_exec_reg_mr(dev, &mr->cmd);
 	if (ret)
 		goto free_stag;
 	return mr_ready(mr);
@@ -756,7 +772,7 @@ int irdma_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 	if (mr->is_queue)
 		ret = deregister_queue(dev, mr);
 	else if (mr->in_hw)
-		ret = exec_dealloc_stag(dev, &mr->cmd);
+		ret = irdma_exec_dealloc_stag(dev, &mr->cmd);
 	if (ret)
 		return ret;
 	if (!mr->is_queue) {
@@ -795,16 +811,16 @@ static int exchange_registration(struct irdma_device *dev, struct irdma_mr *mr,
 	int ret;
 
 	if (mr->in_hw) {
-		ret = exec_dealloc_stag(dev, &mr->cmd);
+		ret = irdma_exec_dealloc_stag(dev, &mr->cmd);
 		if (ret)
 			return ret;
 		mr->in_hw = false;
 	}
-	ret = exec_reg_mr(dev, cmd);
+	ret = irdma_exec_reg_mr(dev, cmd);
 	if (!ret) {
 		mr->cmd = *cmd;
 		mr->in_hw = true;
-	} else if (!exec_reg_mr(dev, &mr->cmd)) {
+	} else if (!irdma_exec_reg_mr(dev, &mr->cmd)) {
 		mr->in_hw = true;
 	}
 	return ret;
@@ -940,7 +956,7 @@ int irdma_dealloc_mw(struct ib_mw *ibmw)
 	int ret;
 
 	fill_mw_cmd(mw, &cmd);
-	ret = exec_dealloc_stag(dev, &cmd);
+	ret = irdma_exec_dealloc_stag(dev, &cmd);
 	if (!ret)
 		irdma_stag_free(dev, mw->stag);
 	return ret;

@@ -115,6 +115,8 @@ void irdma_ureg_release(struct irdma_ureg *ureg);
 /* mr.c: an STag (index << 8 | key) of its own, without a region behind it. */
 int irdma_stag_alloc(struct irdma_device *dev, u32 *stag);
 void irdma_stag_free(struct irdma_device *dev, u32 stag);
+int irdma_exec_reg_mr(struct irdma_device *dev, const struct irdma_stag_cmd *cmd);
+int irdma_exec_dealloc_stag(struct irdma_device *dev, const struct irdma_stag_cmd *cmd);
 
 /* Access rights of an STag (spec 02, 3.2). */
 #define IRDMA_STAG_LOCAL_READ	BIT(0)

@@ -174,6 +174,12 @@ def wait_refused(host, timeout=10):
         assert time.monotonic() < deadline, f"expected the command to come, the adapter says {status!r}"
 
 
+def kept(host):
+    """Of what kinds the driver says that the adapter did not give up an object."""
+    told = [line for line in host.dmesg() if "stays taken" in line]
+    return [kind for kind in ("STag", "QP", "CQ", "PD") if any(f" {kind} " in line for line in told)]
+
+
 def refused_but(lab, *expected):
     """The adapter refused by its own rules only what is expected, and forgets all it knew when the driver goes."""
     found = refusals(lab)
@@ -190,8 +196,7 @@ def test_stag_that_is_not_given_up(own_lab):
     fail_next(host, "DEALLOC_STAG")
     pair.close()
     wait_refused(host)
-    told = [line for line in host.dmesg() if "stays taken" in line]
-    assert [kind for kind in ("STag", "PD") if any(f" {kind} " in line for line in told)] == ["STag", "PD"]
+    assert kept(host) == ["STag", "PD"]
     known = host.nic.counters(objects=True)["mr"]
     assert known == 1, f"expected the region that was not given up on the adapter, got {known}"
     pair = Pair(lab)
@@ -213,8 +218,7 @@ def test_queue_pair_that_is_not_given_up(own_lab):
     fail_next(host, "DESTROY_QP")
     for _ in range(2):
         traffic.verbs_cost(host, "qp", 150)
-    told = [line for line in host.dmesg() if "stays taken" in line]
-    assert [kind for kind in ("QP", "CQ", "PD") if any(f" {kind} " in line for line in told)] == ["QP", "CQ", "PD"]
+    assert kept(host) == ["QP", "CQ", "PD"]
     refused_but(lab, "1 QPs use it")
 
 
