@@ -78,7 +78,7 @@ help:
 	@echo 'make deb                     Debian package of the DKMS sources, in build/'
 	@echo 'make man | install-man       manual pages, section 9, of the connection engine'
 	@echo 'make demo                    two virtual hosts run RDMA on the driver'
-	@echo 'make check [KERNEL=7.3] [TESTS=word]   all tests, or some'
+	@echo 'make check [KERNEL=7.3|6.12|6.1|debug] [TESTS=word]   all tests, or some'
 	@echo 'make check-long              with the long simulations and soak tests'
 	@echo 'make lab-check [KERNEL=7.3]  the lab, accepted by the in-tree driver'
 	@echo 'make bench [ROUNDS=5]        measure against the in-tree driver, write docs/performance.md'

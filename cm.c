@@ -733,16 +733,18 @@ void irdma_cm_timer_tick(struct timer_list *timer)
 	struct irdma_cm_node *node = container_of(timer, struct irdma_cm_node, timer);
 
 	spin_lock_bh(&node->lock);
-	if (irdma_cm_flag(node, IRDMA_CM_F_DEADLINE) && time_after_eq(jiffies, node->deadline))
+	if (irdma_cm_flag(node, IRDMA_CM_F_DEADLINE) && time_after_eq(jiffies, node->deadline)) {
 		irdma_retrans_expired(node);
-	else if (node->out && time_before(jiffies, node->retrans_at))
+	} else if (!node->out || time_before(jiffies, node->retrans_at)) {
 		irdma_timer_list_prep(node);
-	else if (node->out && node->retries >= IRDMA_CM_RETRIES)
+	} else if (node->out == IRDMA_CM_OUT_DELAYED_ACK) {
+		irdma_send_ack(node);
+		irdma_timer_list_prep(node);
+	} else if (node->retries >= IRDMA_CM_RETRIES) {
 		irdma_retrans_expired(node);
-	else if (node->out)
+	} else {
 		irdma_cm_retransmit(node);
-	else
-		irdma_timer_list_prep(node);
+	}
 	spin_unlock_bh(&node->lock);
 	irdma_cm_node_put(node);
 }

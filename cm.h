@@ -204,6 +204,8 @@ struct irdma_cm_stats {
  * @port_get: take a reference on the local TCP port (APBVT). With @node: any context, 0 if the
  *	port is there already, -EINPROGRESS if irdma_cm_port_done() will tell. Without: sleeps
  *	until the port is there
+ * @handed_over: the stream is the QP's, and the quad with it: of these calls only @port_put is
+ *	still to come, and what is answered has been. Any context
  * @port_put: drop a reference. Any context
  * @syn_add: SYN quad-hash entry of an address and port, ILQ as receiver. Sleeps
  * @syn_del: remove it. Sleeps
@@ -246,6 +248,7 @@ struct irdma_cm_ops {
 	int (*qhash_add)(struct irdma_cm_node *node);
 	void (*qhash_del)(struct irdma_cm_node *node);
 	int (*port_get)(struct irdma_cm_core *core, u16 port, struct irdma_cm_node *node);
+	void (*handed_over)(struct irdma_cm_node *node);
 	void (*port_put)(struct irdma_cm_core *core, u16 port);
 	int (*syn_add)(struct irdma_cm_core *core, const struct irdma_cm_laddr *addr, u16 port);
 	void (*syn_del)(struct irdma_cm_core *core, const struct irdma_cm_laddr *addr, u16 port);
@@ -385,18 +388,20 @@ struct irdma_cm_node {
 	struct rhash_head hash_entry;
 	struct rhash_head request_entry;
 	u64 handle;
-	struct rcu_head rcu;
 	struct timer_list timer;
 	struct work_struct event_work;
 
 	spinlock_t lock;
 	enum irdma_cm_state state;
 	unsigned long flags;		/* IRDMA_CM_F_* bits, under @lock */
-	unsigned int setup_pending;	/* hardware answers awaited */
 	int status;			/* why it failed */
 	unsigned int events;		/* IRDMA_CM_EV_* bits for the event work */
 
 	/* TCP (RFC 9293 names) */
+	unsigned long rto;		/* jiffies */
+	unsigned long retrans_at;	/* jiffies, valid if @out */
+	unsigned long deadline;		/* jiffies, valid if IRDMA_CM_F_DEADLINE */
+	unsigned long ack_time;		/* jiffies: rate limit of challenge ACKs */
 	u32 iss;
 	u32 snd_una;
 	u32 snd_nxt;
@@ -409,11 +414,8 @@ struct irdma_cm_node {
 	u8 rcv_scale;
 	u8 out;				/* enum irdma_cm_out: what waits for its ACK */
 	u8 retries;
-	unsigned long rto;		/* jiffies */
-	unsigned long retrans_at;	/* jiffies, valid if @out */
-	unsigned long deadline;		/* jiffies, valid if IRDMA_CM_F_DEADLINE */
-	unsigned long ack_time;		/* jiffies: rate limit of challenge ACKs */
 	u8 ack_credit;
+	u8 setup_pending;		/* hardware answers awaited */
 
 	/* MPA */
 	u8 mpa_rev;
@@ -431,7 +433,10 @@ struct irdma_cm_node {
 	u8 *tx_data;			/* private data for the peer; freed at hand-over */
 
 	struct irdma_cm_listener *listener;	/* counted; passive, until accepted or dead */
-	struct list_head listener_entry;	/* under the listener's lock */
+	union {
+		struct list_head listener_entry;	/* under the listener's lock */
+		struct rcu_head rcu;			/* when no reference is left */
+	};
 	unsigned long stage_since;	/* jiffies, under the listener's lock */
 	struct iw_cm_id *cm_id;		/* counted */
 	struct ib_qp *ibqp;		/* counted */

@@ -343,6 +343,7 @@ static int irdma_cm_start_qp(struct irdma_cm_node *node, struct ib_qp *ibqp,
 	if (!ret) {
 		irdma_cm_set_state(node, ST(OFFLOADED));
 		irdma_cm_free_ah(node);
+		core->ops->handed_over(node);
 	}
 	spin_unlock_bh(&node->lock);
 	if (ret)
@@ -481,6 +482,7 @@ static int irdma_cm_claim(struct irdma_cm_node *node)
 	    irdma_cm_flag(node, IRDMA_CM_F_PEER_FIN))
 		return -ECONNRESET;
 	irdma_cm_detach(node);
+	irdma_free_retrans_entry(node);		/* the reply acknowledges the request */
 	irdma_cm_set_state(node, ST(HANDOVER));
 	irdma_cm_clear_flag(node, IRDMA_CM_F_QHASH);
 	return 0;

@@ -29,24 +29,32 @@
 #define ILQ_RX_SIZE	1024	/* bytes; a start-up frame with all private data is 652 */
 
 /**
- * struct cm_node_hw - what a connection has in hardware
+ * struct cm_setup - what a connection needs until its QP has it, a third of its memory
  * @node: the connection
- * @ah: its address handle, while it has one
- * @ah_waiter: awaits the handle
+ * @ah_waiter: awaits the address handle
  * @port_waiter: awaits the local port
  * @qhash_waiter: awaits @qhash
  * @qhash: adds or removes the quad-hash entry; the engine never asks for both at once
  */
-struct cm_node_hw {
+struct cm_setup {
 	struct irdma_cm_node *node;
-	struct irdma_ah *ah;
 	struct irdma_waiter ah_waiter;
 	struct irdma_waiter port_waiter;
 	struct irdma_waiter qhash_waiter;
 	struct irdma_cqp_req qhash;
 };
 
-/* A cache of their own, since a node is little more than half of what kmalloc() would take. */
+/**
+ * struct cm_node_hw - the hardware's part of a connection, behind its node
+ * @ah: address handle, NULL before and after its time
+ * @setup: NULL once the QP has the connection
+ */
+struct cm_node_hw {
+	struct irdma_ah *ah;
+	struct cm_setup *setup;
+};
+
+/* A cache of their own: kmalloc() would take 512 bytes. */
 static struct kmem_cache *node_cache;
 
 static struct irdma_device *core_dev(const struct irdma_cm_core *core)
@@ -56,10 +64,7 @@ static struct irdma_device *core_dev(const struct irdma_cm_core *core)
 
 static struct cm_node_hw *node_hw(struct irdma_cm_node *node)
 {
-	struct cm_node_hw *hw = irdma_cm_node_priv(node);
-
-	hw->node = node;
-	return hw;
+	return irdma_cm_node_priv(node);
 }
 
 /* --- frames --- */
@@ -109,12 +114,27 @@ static bool hw_receive(void *arg, struct irdma_ilq_buf *buf)
 
 static struct irdma_cm_node *hw_node_alloc(void)
 {
-	return kmem_cache_zalloc(node_cache, GFP_ATOMIC);
+	struct irdma_cm_node *node = kmem_cache_zalloc(node_cache, GFP_ATOMIC);
+	struct cm_setup *setup;
+
+	if (!node)
+		return NULL;
+	setup = kzalloc(sizeof(*setup), GFP_ATOMIC);
+	if (!setup) {
+		kmem_cache_free(node_cache, node);
+		return NULL;
+	}
+	setup->node = node;
+	node_hw(node)->setup = setup;
+	return node;
 }
 
 static void free_node(struct rcu_head *rcu)
 {
-	kmem_cache_free(node_cache, container_of(rcu, struct irdma_cm_node, rcu));
+	struct irdma_cm_node *node = container_of(rcu, struct irdma_cm_node, rcu);
+
+	kfree(node_hw(node)->setup);
+	kmem_cache_free(node_cache, node);
 }
 
 static void hw_node_free(struct irdma_cm_node *node)
@@ -122,12 +142,20 @@ static void hw_node_free(struct irdma_cm_node *node)
 	call_rcu(&node->rcu, free_node);
 }
 
+static void hw_handed_over(struct irdma_cm_node *node)
+{
+	struct cm_node_hw *hw = node_hw(node);
+
+	kfree(hw->setup);
+	hw->setup = NULL;
+}
+
 /* --- address handle, quad hash, port --- */
 
 static void hw_ah_answer(struct irdma_waiter *waiter, int err)
 {
-	struct cm_node_hw *hw = container_of(waiter, struct cm_node_hw, ah_waiter);
-	struct irdma_cm_node *node = hw->node;
+	struct irdma_cm_node *node = container_of(waiter, struct cm_setup, ah_waiter)->node;
+	struct cm_node_hw *hw = node_hw(node);
 
 	if (err) {
 		irdma_ah_put(hw->ah);
@@ -154,9 +182,9 @@ static int hw_ah_create(struct irdma_cm_node *node)
 	memcpy(key.src_ip, node->quad.local_ip, sizeof(key.src_ip));
 	memcpy(key.dst_ip, node->quad.remote_ip, sizeof(key.dst_ip));
 	ether_addr_copy(key.src_mac, node->route.local_mac);
-	hw->ah_waiter.done = hw_ah_answer;
+	hw->setup->ah_waiter.done = hw_ah_answer;
 	irdma_cm_node_get(node);
-	ah = irdma_ah_get(core_dev(node->core), &key, &hw->ah_waiter, &hw->ah, &status);
+	ah = irdma_ah_get(core_dev(node->core), &key, &hw->setup->ah_waiter, &hw->ah, &status);
 	if (IS_ERR(ah)) {
 		irdma_cm_node_put(node);
 		return PTR_ERR(ah);
@@ -177,15 +205,14 @@ static void hw_ah_destroy(struct irdma_cm_node *node)
 
 static void hw_qhash_finished(struct irdma_device *dev, struct irdma_cqp_req *req)
 {
-	struct cm_node_hw *hw = container_of(req, struct cm_node_hw, qhash);
+	struct cm_setup *setup = container_of(req, struct cm_setup, qhash);
 
-	irdma_answer(dev, &hw->qhash_waiter, req->status);
+	irdma_answer(dev, &setup->qhash_waiter, req->status);
 }
 
 static void hw_qhash_added(struct irdma_waiter *waiter, int err)
 {
-	struct cm_node_hw *hw = container_of(waiter, struct cm_node_hw, qhash_waiter);
-	struct irdma_cm_node *node = hw->node;
+	struct irdma_cm_node *node = container_of(waiter, struct cm_setup, qhash_waiter)->node;
 
 	irdma_cm_qhash_done(node, err);
 	irdma_cm_node_put(node);
@@ -193,15 +220,13 @@ static void hw_qhash_added(struct irdma_waiter *waiter, int err)
 
 static void hw_qhash_removed(struct irdma_waiter *waiter, int err)
 {
-	struct cm_node_hw *hw = container_of(waiter, struct cm_node_hw, qhash_waiter);
-
-	irdma_cm_node_put(hw->node);
+	irdma_cm_node_put(container_of(waiter, struct cm_setup, qhash_waiter)->node);
 }
 
 static void hw_qhash(struct irdma_cm_node *node, bool add)
 {
 	struct irdma_device *dev = core_dev(node->core);
-	struct cm_node_hw *hw = node_hw(node);
+	struct cm_setup *setup = node_hw(node)->setup;
 	struct irdma_qhash_cmd cmd = {
 		.type = IRDMA_QHASH_TCP_ESTABLISHED,
 		.qpn = IRDMA_QPN_ILQ,
@@ -215,11 +240,10 @@ static void hw_qhash(struct irdma_cm_node *node, bool add)
 	ether_addr_copy(cmd.mac, node->route.local_mac);
 	memcpy(cmd.local_ip, node->quad.local_ip, sizeof(cmd.local_ip));
 	memcpy(cmd.remote_ip, node->quad.remote_ip, sizeof(cmd.remote_ip));
-	hw->qhash_waiter.done = add ? hw_qhash_added : hw_qhash_removed;
-	memset(&hw->qhash, 0, sizeof(hw->qhash));
+	setup->qhash_waiter.done = add ? hw_qhash_added : hw_qhash_removed;
 	irdma_cm_node_get(node);
-	irdma_cqp_prep_qhash(dev, &hw->qhash, &cmd, add);
-	irdma_cqp_submit(dev, &hw->qhash, hw_qhash_finished);
+	irdma_cqp_prep_qhash(dev, &setup->qhash, &cmd, add);
+	irdma_cqp_submit(dev, &setup->qhash, hw_qhash_finished);
 }
 
 static int hw_qhash_add(struct irdma_cm_node *node)
@@ -235,8 +259,7 @@ static void hw_qhash_del(struct irdma_cm_node *node)
 
 static void hw_port_answer(struct irdma_waiter *waiter, int err)
 {
-	struct cm_node_hw *hw = container_of(waiter, struct cm_node_hw, port_waiter);
-	struct irdma_cm_node *node = hw->node;
+	struct irdma_cm_node *node = container_of(waiter, struct cm_setup, port_waiter)->node;
 
 	if (err)
 		irdma_port_put(core_dev(node->core), node->quad.local_port);
@@ -246,15 +269,15 @@ static void hw_port_answer(struct irdma_waiter *waiter, int err)
 
 static int hw_port_get(struct irdma_cm_core *core, u16 port, struct irdma_cm_node *node)
 {
-	struct cm_node_hw *hw;
+	struct irdma_waiter *waiter;
 	int err;
 
 	if (!node)
 		return irdma_port_get(core_dev(core), port, NULL);
-	hw = node_hw(node);
-	hw->port_waiter.done = hw_port_answer;
+	waiter = &node_hw(node)->setup->port_waiter;
+	waiter->done = hw_port_answer;
 	irdma_cm_node_get(node);
-	err = irdma_port_get(core_dev(core), port, &hw->port_waiter);
+	err = irdma_port_get(core_dev(core), port, waiter);
 	if (err != -EINPROGRESS)
 		irdma_cm_node_put(node);
 	return err;
@@ -347,6 +370,7 @@ static const struct irdma_cm_ops hw_cm_ops = {
 	.ah_destroy = hw_ah_destroy,
 	.qhash_add = hw_qhash_add,
 	.qhash_del = hw_qhash_del,
+	.handed_over = hw_handed_over,
 	.port_get = hw_port_get,
 	.port_put = hw_port_put,
 	.syn_add = hw_syn_add,

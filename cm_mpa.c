@@ -372,7 +372,7 @@ static void irdma_cm_request_parsed(struct irdma_cm_node *node)
 	}
 	irdma_cm_set_state(node, ST(MPAREQ_RCVD));
 	irdma_cm_request_done(node);
-	irdma_send_ack(node);
+	irdma_cm_delay_ack(node);
 	irdma_create_event(node, IRDMA_CM_EV_MPA_REQ);
 }
 
@@ -380,7 +380,9 @@ static void irdma_cm_reply_parsed(struct irdma_cm_node *node, enum irdma_mpa_kin
 {
 	irdma_cm_set_flag(node, IRDMA_CM_F_REPLY);
 	irdma_cleanup_retrans_entry(node);
-	irdma_send_ack(node);
+	/* The RTR frame, which the hand-over has hardware send, acknowledges a reply as well. */
+	if (kind == IRDMA_MPA_REJECT || !irdma_cm_flag(node, IRDMA_CM_F_P2P))
+		irdma_send_ack(node);
 	if (kind == IRDMA_MPA_REJECT) {
 		irdma_cm_set_state(node, ST(MPAREJ_RCVD));
 		irdma_create_event(node, IRDMA_CM_EV_MPA_REJECT);

@@ -20,6 +20,7 @@
 #define IRDMA_CM_WIRE_WINDOW	0xffff
 #define IRDMA_CM_RETRIES	5		/* after the first transmission */
 #define IRDMA_CM_FIRST_RTO_MS	1000
+#define IRDMA_CM_ACK_DELAY_MS	20		/* RFC 9293 section 3.8.6.3: at most 500 */
 #define IRDMA_CM_MAX_RTO_MS	16000
 #define IRDMA_CM_ACKS_PER_S	10		/* challenge and duplicate ACKs of a node */
 #define IRDMA_CM_TTL		64
@@ -88,7 +89,7 @@ enum irdma_cm_event_type {
 	IRDMA_CM_EV_COUNT
 };
 
-/* The one segment that waits for its acknowledgement. */
+/* The one segment that waits for its acknowledgement, or an ACK that waits to be sent. */
 enum irdma_cm_out {
 	IRDMA_CM_OUT_NONE,
 	IRDMA_CM_OUT_SYN,
@@ -96,6 +97,7 @@ enum irdma_cm_out {
 	IRDMA_CM_OUT_MPA_REQ,
 	IRDMA_CM_OUT_MPA_REJ,		/* reply with the reject flag, and FIN */
 	IRDMA_CM_OUT_FIN,
+	IRDMA_CM_OUT_DELAYED_ACK,
 };
 
 enum irdma_cm_tcp_flags {
@@ -298,6 +300,7 @@ void irdma_active_open_err(struct irdma_cm_node *node, int status, bool reset);
 void irdma_passive_open_err(struct irdma_cm_node *node, bool reset);
 void irdma_send_syn(struct irdma_cm_node *node, bool ack);
 void irdma_send_ack(struct irdma_cm_node *node);
+void irdma_cm_delay_ack(struct irdma_cm_node *node);
 void irdma_send_fin(struct irdma_cm_node *node);
 void irdma_free_retrans_entry(struct irdma_cm_node *node);
 void irdma_cleanup_retrans_entry(struct irdma_cm_node *node);

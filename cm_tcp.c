@@ -375,6 +375,7 @@ void irdma_cm_send_out(struct irdma_cm_node *node)
 
 	switch (node->out) {
 	case IRDMA_CM_OUT_NONE:
+	case IRDMA_CM_OUT_DELAYED_ACK:
 		return;
 	case IRDMA_CM_OUT_SYN:
 		tx.flags = IRDMA_TCP_SYN;
@@ -443,7 +444,25 @@ void irdma_send_ack(struct irdma_cm_node *node)
 {
 	struct irdma_cm_tx tx = { .seq = node->snd_nxt, .flags = IRDMA_TCP_ACK };
 
+	if (node->out == IRDMA_CM_OUT_DELAYED_ACK)
+		irdma_free_retrans_entry(node);
 	irdma_cm_transmit(node, &tx);
+}
+
+/**
+ * irdma_cm_delay_ack - acknowledge what has been received, soon
+ * @node: connection with nothing outstanding
+ *
+ * Most likely something is sent meanwhile that carries the acknowledgement (RFC 9293 section
+ * 3.8.6.3): the MPA reply, by us or by hardware.
+ *
+ * Context: Any, under the node's lock.
+ */
+void irdma_cm_delay_ack(struct irdma_cm_node *node)
+{
+	node->out = IRDMA_CM_OUT_DELAYED_ACK;
+	node->retrans_at = jiffies + msecs_to_jiffies(IRDMA_CM_ACK_DELAY_MS);
+	irdma_timer_list_prep(node);
 }
 
 /*
@@ -889,6 +908,7 @@ void irdma_handle_rst_pkt(struct irdma_cm_node *node, const struct irdma_cm_seg 
 	switch (node->state) {
 	case ST(MPAREQ_RCVD):
 	case ST(HANDOVER):
+		irdma_free_retrans_entry(node);		/* nobody is there to be acknowledged to */
 		irdma_cm_set_flag(node, IRDMA_CM_F_PEER_RESET);
 		break;
 	case ST(MPAREQ_SENT):

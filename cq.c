@@ -104,7 +104,7 @@ static int alloc_ring(struct irdma_device *dev, struct irdma_cq *cq, u32 slots)
 	size_t ring_size = ALIGN((size_t)slots * CQ_SLOT_SIZE, CQ_SHADOW_SIZE);
 
 	cq->mem_size = ring_size + CQ_SHADOW_SIZE;
-	cq->mem = dma_alloc_coherent(&dev->lan->pdev->dev, cq->mem_size, &cq->mem_dma, GFP_KERNEL);
+	cq->mem = dma_alloc_coherent(dma_dev(dev), cq->mem_size, &cq->mem_dma, GFP_KERNEL);
 	if (!cq->mem)
 		return -ENOMEM;
 	cq->shadow = cq->mem + ring_size;
@@ -227,7 +227,7 @@ static void free_memory(struct irdma_device *dev, struct irdma_cq *cq)
 {
 	release_user_memory(cq);
 	if (cq->mem)
-		dma_free_coherent(&dev->lan->pdev->dev, cq->mem_size, cq->mem, cq->mem_dma);
+		dma_free_coherent(dma_dev(dev), cq->mem_size, cq->mem, cq->mem_dma);
 }
 
 static int exec_create(struct irdma_device *dev, const struct irdma_cq_cmd *cmd)

@@ -6,23 +6,28 @@
  * One spin lock guards ring, CCQ and the lists of requests; it is taken in any context.
  * Requests belong to their callers: what does not fit into the ring waits in a list of the
  * requests themselves, in the order of submission.  The CCQ is drained in the interrupt of
- * CEQ 0, which wakes irdma_cqp_exec() directly; callbacks of irdma_cqp_submit() run in a work
- * item.  A second work item looks for commands without an answer: 5 s without progress, and
- * the device is dead.
+ * CEQ 0, which wakes irdma_cqp_exec() directly; callbacks of irdma_cqp_submit() run in a
+ * tasklet.  A work item looks for commands without an answer: 5 s without progress, and the
+ * device is dead.
  *
  * During bring-up and teardown there is no interrupt and one caller: irdma_cqp_exec() polls.
  */
 #include <linux/bitfield.h>
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
+#include <linux/interrupt.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
+#include <linux/wait_bit.h>
 #include <linux/workqueue.h>
 
 #include "irdma.h"
+#include "qpc.h"
 
 #define CQP_ENTRIES		256	/* 4..2048, power of two */
 #define CQP_WQE_WORDS		8
+#define CQP_RING_BYTES		(CQP_ENTRIES * CQP_WQE_WORDS * sizeof(__le64))
+#define QPC_BYTES		(IRDMA_QPC_WORDS * sizeof(__le64))
 #define CCQ_ENTRIES		(CQP_ENTRIES + 2)
 #define CCQ_CQE_WORDS		4
 #define CCQ_THRESHOLD		16
@@ -82,6 +87,9 @@
  * @ctrl_addr: bus address of @ctrl
  * @sq: ring of commands
  * @sq_addr: bus address of @sq
+ * @contexts: for each index of @sq the context of the queue pair that the command there is for:
+ *	the device reads it then and not later (spec 02, 4.1), so no queue pair keeps one
+ * @contexts_addr: bus address of @contexts
  * @head: index of the next command to post
  * @tail: index of the oldest command without completion
  * @wqe_valid: valid bit of the current pass over @sq
@@ -93,7 +101,7 @@
  * @submitted: count of irdma_cqp_submit() calls
  * @called_back: count of callbacks that have returned
  * @flush_wait: for @called_back
- * @done_work: runs the callbacks of @finished
+ * @callbacks: runs those of @finished
  * @watchdog: finds commands without an answer
  * @ccq: ring of completions
  * @ccq_addr: bus address of @ccq
@@ -111,6 +119,8 @@ struct irdma_cqp {
 
 	__le64 *sq;
 	dma_addr_t sq_addr;
+	__le64 *contexts;
+	dma_addr_t contexts_addr;
 	u32 head;
 	u32 tail;
 	u64 wqe_valid;
@@ -123,7 +133,7 @@ struct irdma_cqp {
 	unsigned long submitted;
 	unsigned long called_back;
 	wait_queue_head_t flush_wait;
-	struct work_struct done_work;
+	struct tasklet_struct callbacks;
 	struct delayed_work watchdog;
 
 	__le64 *ccq;
@@ -155,10 +165,10 @@ static void finish(struct irdma_cqp *cqp, struct irdma_cqp_req *req, int status)
 	req->finished = true;
 	if (req->done) {
 		list_move_tail(&req->entry, &cqp->finished);
-		queue_work(cqp->dev->hw_wq, &cqp->done_work);
+		tasklet_schedule(&cqp->callbacks);
 	} else {
 		list_del(&req->entry);
-		complete(&req->completion);
+		wake_up_var(req);
 	}
 }
 
@@ -201,9 +211,9 @@ static void report(struct irdma_device *dev, const struct irdma_cqp_req *req)
 		irdma_mark_dead(dev, "firmware failure");
 }
 
-static void done_worker(struct work_struct *work)
+static void run_callbacks(struct tasklet_struct *tasklet)
 {
-	struct irdma_cqp *cqp = container_of(work, struct irdma_cqp, done_work);
+	struct irdma_cqp *cqp = container_of(tasklet, struct irdma_cqp, callbacks);
 	struct irdma_device *dev = cqp->dev;
 	struct irdma_cqp_req *req;
 
@@ -227,6 +237,13 @@ static bool ring_full(const struct irdma_cqp *cqp)
 	return (cqp->head + 1) % CQP_ENTRIES == cqp->tail;
 }
 
+/* The command at @idx finds the context that @req brings in QW2. */
+static u64 put_context(struct irdma_cqp *cqp, u32 idx, const struct irdma_cqp_req *req)
+{
+	memcpy(cqp->contexts + idx * IRDMA_QPC_WORDS, req->context, QPC_BYTES);
+	return cqp->contexts_addr + idx * QPC_BYTES;
+}
+
 /* @lock held, ring not full. */
 static void post(struct irdma_cqp *cqp, struct irdma_cqp_req *req)
 {
@@ -236,6 +253,8 @@ static void post(struct irdma_cqp *cqp, struct irdma_cqp_req *req)
 
 	if (idx == 0)
 		cqp->wqe_valid ^= WQE_QW3_VALID;
+	if (req->context)
+		req->wqe[2] = put_context(cqp, idx, req);
 	for (i = 0; i < CQP_WQE_WORDS; i++)
 		if (i != 3)
 			wqe[i] = cpu_to_le64(req->wqe[i]);
@@ -546,12 +565,14 @@ static void poll_until_finished(struct irdma_cqp *cqp, const struct irdma_cqp_re
 static bool poll_briefly(struct irdma_cqp *cqp, struct irdma_cqp_req *req)
 {
 	ktime_t end = ktime_add_us(ktime_get(), CQP_SPIN_US);
+	bool finished;
 
 	do {
 		spin_lock_irq(&cqp->lock);
 		drain(cqp);
+		finished = req->finished;
 		spin_unlock_irq(&cqp->lock);
-		if (completion_done(&req->completion))
+		if (finished)
 			return true;
 		cpu_relax();
 	} while (ktime_before(ktime_get(), end));
@@ -573,16 +594,15 @@ int irdma_cqp_exec(struct irdma_device *dev, struct irdma_cqp_req *req)
 
 	might_sleep();
 	req->done = NULL;
-	init_completion(&req->completion);
 	enqueue(cqp, req);
 	if (READ_ONCE(cqp->mode) == IRDMA_CQP_INTERRUPT) {
 		if (!poll_briefly(cqp, req)) {
 			spin_lock_irq(&cqp->lock);
 			arm_and_drain(cqp);
 			spin_unlock_irq(&cqp->lock);
+			/* The watchdog ends this wait if hardware does not. */
+			wait_var_event(req, is_finished(cqp, req));
 		}
-		/* The watchdog ends this wait if hardware does not. */
-		wait_for_completion(&req->completion);
 	} else {
 		poll_until_finished(cqp, req);
 	}
@@ -594,7 +614,7 @@ int irdma_cqp_exec(struct irdma_device *dev, struct irdma_cqp_req *req)
  * irdma_cqp_submit() - execute a command without waiting
  * @dev: the device
  * @req: prepared request; belongs to the control queue until @done is called
- * @done: called once from a work item, in the order of submission
+ * @done: called once from a tasklet, in the order of submission
  *
  * Context: any, while CQP interrupts run (between irdma_hw_start() and irdma_hw_stop()).
  */
@@ -634,19 +654,24 @@ static int cqp_alloc(struct irdma_device *dev)
 	INIT_LIST_HEAD(&cqp->posted);
 	INIT_LIST_HEAD(&cqp->finished);
 	init_waitqueue_head(&cqp->flush_wait);
-	INIT_WORK(&cqp->done_work, done_worker);
+	tasklet_setup(&cqp->callbacks, run_callbacks);
 	INIT_DELAYED_WORK(&cqp->watchdog, watchdog);
 
 	cqp->ctrl = dma_alloc_coherent(dma_dev(dev), PAGE_SIZE, &cqp->ctrl_addr, GFP_KERNEL);
 	if (!cqp->ctrl)
 		goto free_cqp;
-	cqp->sq = dma_alloc_coherent(dma_dev(dev), CQP_ENTRIES * CQP_WQE_WORDS * sizeof(__le64),
-				     &cqp->sq_addr, GFP_KERNEL);
+	cqp->sq = dma_alloc_coherent(dma_dev(dev), CQP_RING_BYTES, &cqp->sq_addr, GFP_KERNEL);
 	if (!cqp->sq)
 		goto free_ctrl;
+	cqp->contexts = dma_alloc_coherent(dma_dev(dev), CQP_ENTRIES * QPC_BYTES,
+					   &cqp->contexts_addr, GFP_KERNEL);
+	if (!cqp->contexts)
+		goto free_sq;
 	dev->cqp = cqp;
 	return 0;
 
+free_sq:
+	dma_free_coherent(dma_dev(dev), CQP_RING_BYTES, cqp->sq, cqp->sq_addr);
 free_ctrl:
 	dma_free_coherent(dma_dev(dev), PAGE_SIZE, cqp->ctrl, cqp->ctrl_addr);
 free_cqp:
@@ -659,10 +684,11 @@ static void cqp_free(struct irdma_device *dev)
 	struct irdma_cqp *cqp = dev->cqp;
 
 	cancel_delayed_work_sync(&cqp->watchdog);
-	flush_work(&cqp->done_work);
+	tasklet_kill(&cqp->callbacks);
 	dev->cqp = NULL;
-	dma_free_coherent(dma_dev(dev), CQP_ENTRIES * CQP_WQE_WORDS * sizeof(__le64), cqp->sq,
-			  cqp->sq_addr);
+	dma_free_coherent(dma_dev(dev), CQP_ENTRIES * QPC_BYTES, cqp->contexts,
+			  cqp->contexts_addr);
+	dma_free_coherent(dma_dev(dev), CQP_RING_BYTES, cqp->sq, cqp->sq_addr);
 	dma_free_coherent(dma_dev(dev), PAGE_SIZE, cqp->ctrl, cqp->ctrl_addr);
 	kvfree(cqp);
 }

@@ -8,7 +8,6 @@
 #ifndef IRDMA_CQP_H
 #define IRDMA_CQP_H
 
-#include <linux/completion.h>
 #include <linux/list.h>
 #include <linux/types.h>
 
@@ -20,8 +19,10 @@ typedef void (*irdma_cqp_done_fn)(struct irdma_device *dev, struct irdma_cqp_req
 /**
  * struct irdma_cqp_req - one command; owned by the caller until @done ran or exec returned
  * @wqe: the 64-byte entry without its valid bit, host order, QW3 holds the opcode
- * @done: called once from a work item (it may sleep but must not wait for a CQP completion),
- *	also with @status -ENODEV when the device is dead; may free @req
+ * @context: context of a queue pair, IRDMA_QPC_WORDS long, which is copied to the ring; NULL if
+ *	the command has none
+ * @done: called once from a tasklet, also with @status -ENODEV when the device is dead; may
+ *	free @req
  * @status: 0 or a negative errno: -EBUSY invalid state, -EIO error, -ETIMEDOUT, -ENODEV device dead
  * @retval: operation return value
  * @major: major error code
@@ -29,15 +30,15 @@ typedef void (*irdma_cqp_done_fn)(struct irdma_device *dev, struct irdma_cqp_req
  */
 struct irdma_cqp_req {
 	u64 wqe[8];
+	const __le64 *context;
 	irdma_cqp_done_fn done;
 	int status;
 	u32 retval;
 	u16 major;
 	u16 minor;
 	/* private: to cqp.c */
-	struct list_head entry;
-	struct completion completion;
 	bool finished;
+	struct list_head entry;
 };
 
 int irdma_cqp_exec(struct irdma_device *dev, struct irdma_cqp_req *req);
@@ -104,7 +105,7 @@ enum irdma_term_act {
 struct irdma_qp_cmd {
 	u32 qpn;
 	enum irdma_qp_type type;
-	dma_addr_t context;
+	const __le64 *context;	/* valid as long as the request */
 	dma_addr_t shadow;
 	enum irdma_iw_state next_state;
 	enum irdma_term_act term_act;

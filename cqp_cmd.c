@@ -317,7 +317,7 @@ void irdma_cqp_prep_destroy_cq(struct irdma_device *dev, struct irdma_cqp_req *r
 
 static void put_qp(struct irdma_cqp_req *req, const struct irdma_qp_cmd *qp)
 {
-	req->wqe[2] = qp->context;
+	req->context = qp->context;
 	req->wqe[5] = qp->shadow;
 	req->wqe[3] |= FIELD_PREP(QP_QW3_QPN, qp->qpn) | FIELD_PREP(QP_QW3_TYPE, qp->type);
 }

@@ -35,25 +35,38 @@ void irdma_fpdu_init(struct irdma_fpdu_stream *stream, u32 seq, u32 max_fpdu,
 /**
  * irdma_fpdu_add - append a segment
  * @stream: the stream
- * @seg: payload; stays the caller's if it is not taken
+ * @seg: payload
  * @seq: sequence number of its first byte
  *
- * Bytes that are there already are cut off its front.  A segment behind a gap is not taken:
- * the peer sends it again.
+ * Bytes that are there already are cut off its front.  A segment behind a gap is refused: the
+ * peer sends it again.  One that has room in the segment before is copied there, so that a
+ * stream of small segments does not take a buffer for each.
  *
- * Return: whether @seg was taken.
+ * Return: %IRDMA_FPDU_KEPT: @seg is in the stream; otherwise it stays the caller's, with
+ * %IRDMA_FPDU_COPIED its bytes are in the stream and with %IRDMA_FPDU_REFUSED they are not.
  */
-bool irdma_fpdu_add(struct irdma_fpdu_stream *stream, struct irdma_fpdu_seg *seg, u32 seq)
+enum irdma_fpdu_added irdma_fpdu_add(struct irdma_fpdu_stream *stream, struct irdma_fpdu_seg *seg,
+				     u32 seq)
 {
 	s32 known = stream->seq + stream->avail - seq;
+	struct irdma_fpdu_seg *last;
+	size_t room;
 
 	if (known < 0 || known >= (s64)seg->len)
-		return false;
+		return IRDMA_FPDU_REFUSED;
 	seg->data += known;
 	seg->len -= known;
 	stream->avail += seg->len;
-	list_add_tail(&seg->entry, &stream->segs);
-	return true;
+	last = list_empty(&stream->segs) ? NULL :
+	       list_last_entry(&stream->segs, struct irdma_fpdu_seg, entry);
+	room = last ? last->end - (last->data + last->len) : 0;
+	if (room < seg->len) {
+		list_add_tail(&seg->entry, &stream->segs);
+		return IRDMA_FPDU_KEPT;
+	}
+	memcpy(last->end - room, seg->data, seg->len);
+	last->len += seg->len;
+	return IRDMA_FPDU_COPIED;
 }
 
 /* Copy the first bytes, which are there, without consuming them. */

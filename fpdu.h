@@ -11,15 +11,25 @@
 #include <linux/types.h>
 
 /**
- * struct irdma_fpdu_seg - payload of one TCP segment; embedded in what its owner keeps
+ * struct irdma_fpdu_seg - payload of one TCP segment, and of others that were copied behind it;
+ * embedded in what its owner keeps
  * @entry: in a list of the stream
  * @data: first byte
  * @len: bytes
+ * @end: up to here more may be written behind them
  */
 struct irdma_fpdu_seg {
 	struct list_head entry;
 	const u8 *data;
 	u32 len;
+	u8 *end;
+};
+
+/* What became of a segment. */
+enum irdma_fpdu_added {
+	IRDMA_FPDU_REFUSED,
+	IRDMA_FPDU_COPIED,
+	IRDMA_FPDU_KEPT,
 };
 
 /**
@@ -42,7 +52,8 @@ struct irdma_fpdu_stream {
 
 void irdma_fpdu_init(struct irdma_fpdu_stream *stream, u32 seq, u32 max_fpdu,
 		     u32 (*crc32c)(u32 crc, const u8 *data, u32 len));
-bool irdma_fpdu_add(struct irdma_fpdu_stream *stream, struct irdma_fpdu_seg *seg, u32 seq);
+enum irdma_fpdu_added irdma_fpdu_add(struct irdma_fpdu_stream *stream, struct irdma_fpdu_seg *seg,
+				     u32 seq);
 int irdma_fpdu_next(struct irdma_fpdu_stream *stream, u8 *buf, u32 size);
 
 #endif

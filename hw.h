@@ -8,6 +8,7 @@
 #define IRDMA_HW_H
 
 #include <linux/bits.h>
+#include <linux/completion.h>
 #include <linux/interrupt.h>
 #include <linux/refcount.h>
 #include <linux/types.h>

@@ -9,7 +9,7 @@
  * Differences from the reference: one FPDU a segment; a segment behind a gap is dropped
  * without an ACK, the peer repeats it; markers are never negotiated, so there are none.
  *
- * cm_hw.c starts and stops it; frames come one at a time from the queue's work item.  The
+ * cm_hw.c starts and stops it; frames come one at a time from the queue's tasklet.  The
  * queue's lock guards the streams; it is taken per exception frame, not on the data path.
  */
 #include <linux/crc32.h>
@@ -384,19 +384,19 @@ static bool ieq_take(struct irdma_ieq *ieq, struct irdma_qp *qp, const struct ie
 		     struct irdma_ilq_buf *buf)
 {
 	struct ieq_stream *stream = stream_find(ieq, qp, frame, buf);
-	bool kept;
+	enum irdma_fpdu_added added;
 
 	if (!stream || stream->broken || stream->num_bufs >= IEQ_STREAM_BUFS)
 		return false;
 	buf->seg.data = frame->data;
 	buf->seg.len = frame->len;
-	kept = irdma_fpdu_add(&stream->fpdus, &buf->seg, frame->seq);
-	if (kept) {
+	added = irdma_fpdu_add(&stream->fpdus, &buf->seg, frame->seq);
+	if (added == IRDMA_FPDU_KEPT)
 		stream->num_bufs++;
+	if (added != IRDMA_FPDU_REFUSED)
 		stream->tcp = *frame->tcp;
-	}
 	stream_run(stream);
-	return kept;
+	return added == IRDMA_FPDU_KEPT;
 }
 
 static bool ieq_receive(void *arg, struct irdma_ilq_buf *buf)

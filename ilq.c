@@ -7,7 +7,7 @@
  * be posted.  Receive buffers go round: RQ entry, receiver, free list, RQ entry; errors put
  * them back like everything else.
  *
- * Completions are handled by a work item, a budget of them at a time, which also makes the
+ * Completions are handled by a tasklet, a budget of them at a time, which also makes the
  * receiver's calls one at a time.  Senders may be in any context; tx_lock and rx_lock cover
  * a few stores each.
  */
@@ -15,15 +15,16 @@
 #include <linux/dma-mapping.h>
 #include <linux/etherdevice.h>
 #include <linux/if_vlan.h>
+#include <linux/interrupt.h>
 #include <linux/slab.h>
 
 #include "irdma.h"
 #include "ilq.h"
 #include "qos.h"
+#include "qpc.h"
 
 #define ILQ_BUDGET		64	/* completions until others may run */
 #define ILQ_QUANTUM		32	/* bytes of a WQE and of a CQ slot */
-#define ILQ_QPC_SIZE		256
 #define ILQ_SHADOW_SIZE		64
 #define ILQ_CEQN		0
 
@@ -84,8 +85,8 @@ struct ilq_cqe {
  * @config: as asked for
  * @handler: told of completions
  * @qos: transmit queue set
- * @work: drains the CQ
- * @mem: CQ ring and shadow, SQ, RQ, QP shadow, QP context, transmit buffers
+ * @tasklet: drains the CQ
+ * @mem: CQ ring and shadow, SQ, RQ, QP shadow, transmit buffers
  * @mem_dma: bus address of @mem
  * @mem_size: bytes of @mem
  * @cq: CQ ring
@@ -116,7 +117,7 @@ struct irdma_ilq {
 	struct irdma_ilq_config config;
 	struct irdma_cq_handler handler;
 	struct irdma_qos_user qos;
-	struct work_struct work;
+	struct tasklet_struct tasklet;
 
 	void *mem;
 	dma_addr_t mem_dma;
@@ -157,7 +158,6 @@ struct ilq_layout {
 	size_t sq;
 	size_t rq;
 	size_t qp_shadow;
-	size_t qpc;
 	size_t tx;
 	size_t size;
 };
@@ -171,14 +171,8 @@ static void ilq_layout(const struct irdma_ilq *ilq, struct ilq_layout *at)
 	at->sq = ALIGN(at->cq_shadow + ILQ_SHADOW_SIZE, 4096);
 	at->rq = at->sq + (size_t)config->sq_size * ILQ_QUANTUM;
 	at->qp_shadow = at->rq + (size_t)config->rq_size * ILQ_QUANTUM;
-	at->qpc = ALIGN(at->qp_shadow + ILQ_SHADOW_SIZE, 256);
-	at->tx = at->qpc + ILQ_QPC_SIZE;
+	at->tx = ALIGN(at->qp_shadow + ILQ_SHADOW_SIZE, 256);
 	at->size = at->tx + (size_t)config->sq_size * config->tx_size;
-}
-
-static struct device *ilq_dma_dev(const struct irdma_ilq *ilq)
-{
-	return &ilq->dev->lan->pdev->dev;
 }
 
 /* --- transmit --- */
@@ -314,7 +308,7 @@ void irdma_ilq_rx_free(struct irdma_ilq *ilq, struct irdma_ilq_buf *buf)
 {
 	unsigned long flags;
 
-	dma_sync_single_for_device(ilq_dma_dev(ilq), buf->dma, ilq->config.rx_size,
+	dma_sync_single_for_device(dma_dev(ilq->dev), buf->dma, ilq->config.rx_size,
 				   DMA_FROM_DEVICE);
 	spin_lock_irqsave(&ilq->rx_lock, flags);
 	list_add(&buf->entry, &ilq->rx_free);
@@ -372,7 +366,7 @@ static void ilq_received(struct irdma_ilq *ilq, u32 idx, const struct ilq_cqe *c
 		ilq->stats.rx_bad++;
 		return;
 	}
-	dma_sync_single_for_cpu(ilq_dma_dev(ilq), buf->dma, ilq->config.rx_size,
+	dma_sync_single_for_cpu(dma_dev(ilq->dev), buf->dma, ilq->config.rx_size,
 				DMA_FROM_DEVICE);
 	if (cqe->qw[3] & CQE_QW3_ERROR) {
 		ilq->stats.rx_errors++;
@@ -477,9 +471,9 @@ static void ilq_arm(struct irdma_ilq *ilq)
 	irdma_arm_cq(ilq->dev, ilq->config.cqn);
 }
 
-static void ilq_work(struct work_struct *work)
+static void ilq_tasklet(struct tasklet_struct *tasklet)
 {
-	struct irdma_ilq *ilq = container_of(work, struct irdma_ilq, work);
+	struct irdma_ilq *ilq = container_of(tasklet, struct irdma_ilq, tasklet);
 	struct ilq_cqe cqe;
 	int left;
 
@@ -491,14 +485,14 @@ static void ilq_work(struct work_struct *work)
 		if (!ilq_slot_valid(ilq, ilq->cq_head, ilq->cq_polarity))
 			return;
 	}
-	queue_work(system_highpri_wq, &ilq->work);
+	tasklet_schedule(&ilq->tasklet);
 }
 
 static void ilq_comp(struct irdma_cq_handler *handler)
 {
 	struct irdma_ilq *ilq = container_of(handler, struct irdma_ilq, handler);
 
-	queue_work(system_highpri_wq, &ilq->work);
+	tasklet_schedule(&ilq->tasklet);
 }
 
 static void ilq_cq_error(struct irdma_cq_handler *handler, u16 ae_code)
@@ -512,10 +506,10 @@ static void ilq_cq_error(struct irdma_cq_handler *handler, u16 ae_code)
 
 /* --- life --- */
 
-static void ilq_write_context(struct irdma_ilq *ilq, const struct ilq_layout *at)
+static void ilq_write_context(const struct irdma_ilq *ilq, const struct ilq_layout *at,
+			      __le64 *qpc)
 {
-	__le64 *qpc = ilq->mem + at->qpc;
-
+	memset(qpc, 0, IRDMA_QPC_WORDS * sizeof(*qpc));
 	qpc[1] = cpu_to_le64(ilq->mem_dma + at->sq);
 	qpc[2] = cpu_to_le64(ilq->mem_dma + at->rq);
 	qpc[3] = cpu_to_le64(FIELD_PREP(QPC_QW3_SQ_SIZE, ilog2(ilq->config.sq_size) - 2) |
@@ -535,7 +529,7 @@ static int ilq_alloc_rings(struct irdma_ilq *ilq, struct ilq_layout *at)
 
 	ilq_layout(ilq, at);
 	ilq->mem_size = at->size;
-	ilq->mem = dma_alloc_coherent(ilq_dma_dev(ilq), at->size, &ilq->mem_dma, GFP_KERNEL);
+	ilq->mem = dma_alloc_coherent(dma_dev(ilq->dev), at->size, &ilq->mem_dma, GFP_KERNEL);
 	if (!ilq->mem)
 		return -ENOMEM;
 	ilq->cq = ilq->mem + at->cq;
@@ -563,7 +557,7 @@ static void ilq_free_bufs(struct irdma_ilq *ilq)
 		buf = &ilq->bufs[i];
 		if (!buf->page)
 			continue;
-		dma_unmap_page(ilq_dma_dev(ilq), buf->dma, ilq->config.rx_size, DMA_FROM_DEVICE);
+		dma_unmap_page(dma_dev(ilq->dev), buf->dma, ilq->config.rx_size, DMA_FROM_DEVICE);
 		if (buf->offset == 0)
 			__free_pages(buf->page, get_order(ilq->config.rx_size));
 	}
@@ -585,15 +579,16 @@ static int ilq_alloc_bufs(struct irdma_ilq *ilq)
 			page = alloc_pages(GFP_KERNEL, order);
 		if (!page)
 			return -ENOMEM;
-		buf->dma = dma_map_page(ilq_dma_dev(ilq), page, buf->offset, size,
+		buf->dma = dma_map_page(dma_dev(ilq->dev), page, buf->offset, size,
 					DMA_FROM_DEVICE);
-		if (dma_mapping_error(ilq_dma_dev(ilq), buf->dma)) {
+		if (dma_mapping_error(dma_dev(ilq->dev), buf->dma)) {
 			if (!buf->offset)
 				__free_pages(page, order);
 			return -ENOMEM;
 		}
 		buf->page = page;
 		buf->data = page_address(page) + buf->offset;
+		buf->seg.end = buf->data + size;
 		list_add_tail(&buf->entry, &ilq->rx_free);
 	}
 	return 0;
@@ -604,7 +599,7 @@ static void ilq_free(struct irdma_ilq *ilq)
 	if (ilq->bufs)
 		ilq_free_bufs(ilq);
 	if (ilq->mem)
-		dma_free_coherent(ilq_dma_dev(ilq), ilq->mem_size, ilq->mem, ilq->mem_dma);
+		dma_free_coherent(dma_dev(ilq->dev), ilq->mem_size, ilq->mem, ilq->mem_dma);
 	kvfree(ilq->bufs);
 	kvfree(ilq->txs);
 	kvfree(ilq->rx_posted);
@@ -629,7 +624,7 @@ static struct irdma_ilq *ilq_alloc(struct irdma_device *dev,
 	ilq->handler.comp = ilq_comp;
 	ilq->handler.error = ilq_cq_error;
 	irdma_qos_user_init(&ilq->qos, config->qpn);
-	INIT_WORK(&ilq->work, ilq_work);
+	tasklet_setup(&ilq->tasklet, ilq_tasklet);
 	spin_lock_init(&ilq->tx_lock);
 	spin_lock_init(&ilq->rx_lock);
 	INIT_LIST_HEAD(&ilq->tx_free);
@@ -646,12 +641,14 @@ static struct irdma_ilq *ilq_alloc(struct irdma_device *dev,
 	return ilq;
 }
 
-static struct irdma_qp_cmd ilq_qp_cmd(const struct irdma_ilq *ilq, const struct ilq_layout *at)
+static struct irdma_qp_cmd ilq_qp_cmd(const struct irdma_ilq *ilq, const struct ilq_layout *at,
+				      __le64 *context)
 {
+	ilq_write_context(ilq, at, context);
 	return (struct irdma_qp_cmd){
 		.qpn = ilq->config.qpn,
 		.type = IRDMA_QP_UDA,
-		.context = ilq->mem_dma + at->qpc,
+		.context = context,
 		.shadow = ilq->mem_dma + at->qp_shadow,
 		.next_state = IRDMA_IW_RTS,
 		.cqnum_valid = true,
@@ -691,17 +688,18 @@ static void ilq_destroy_cq(struct irdma_ilq *ilq, const struct ilq_layout *at)
 
 static int ilq_create_qp(struct irdma_ilq *ilq, const struct ilq_layout *at)
 {
-	struct irdma_qp_cmd cmd = ilq_qp_cmd(ilq, at);
+	__le64 context[IRDMA_QPC_WORDS];
+	struct irdma_qp_cmd cmd = ilq_qp_cmd(ilq, at, context);
 	struct irdma_cqp_req req = {};
 
-	ilq_write_context(ilq, at);
 	irdma_cqp_prep_create_qp(ilq->dev, &req, &cmd);
 	return irdma_cqp_exec(ilq->dev, &req);
 }
 
 static void ilq_destroy_qp(struct irdma_ilq *ilq, const struct ilq_layout *at)
 {
-	struct irdma_qp_cmd cmd = ilq_qp_cmd(ilq, at);
+	__le64 context[IRDMA_QPC_WORDS];
+	struct irdma_qp_cmd cmd = ilq_qp_cmd(ilq, at, context);
 	struct irdma_cqp_req req = {};
 
 	cmd.remove_hash = true;
@@ -726,7 +724,7 @@ static void ilq_post_all(struct irdma_ilq *ilq)
 
 /**
  * irdma_ilq_create - set up a raw packet queue and start receiving
- * @dev: device; interrupts, CEQ 0 and the scheduler work
+ * @dev: device; interrupts, CEQ 0 and the scheduler are up
  * @config: which queue, and its sizes
  *
  * Context: process, sleeps.
@@ -781,7 +779,8 @@ free:
 void irdma_ilq_stop_receive(struct irdma_ilq *ilq)
 {
 	WRITE_ONCE(ilq->deaf, true);
-	flush_work(&ilq->work);
+	tasklet_disable(&ilq->tasklet);
+	tasklet_enable(&ilq->tasklet);
 }
 
 /* Frames that hardware did not finish: their owners must hear of them all the same. */
@@ -813,7 +812,7 @@ void irdma_ilq_destroy(struct irdma_ilq *ilq)
 	irdma_qos_leave(ilq->dev, &ilq->qos);
 	ilq_destroy_cq(ilq, &at);
 	irdma_cq_handler_del(ilq->dev, &ilq->handler, ILQ_CEQN);
-	cancel_work_sync(&ilq->work);
+	tasklet_kill(&ilq->tasklet);
 	ilq_fail_sends(ilq);
 	ilq_free(ilq);
 }

@@ -42,7 +42,7 @@ struct irdma_ilq_tx {
  * @rx: the frame, its VLAN and family
  * @src_mac: who sent it, if @has_mac
  * @has_mac: hardware told the source MAC address
- * @seg: for the user, while it keeps the buffer
+ * @seg: for the user, while it keeps the buffer, of which @seg.end is the end
  * @entry: private
  * @data: private: start of the buffer
  * @page: private
@@ -71,7 +71,7 @@ struct irdma_ilq_buf {
  * @rx_bufs: receive buffers, at least @rq_size; the rest replaces buffers that are kept
  * @rx_size: bytes of a receive buffer
  * @tx_size: bytes of a transmit buffer
- * @receive: called for each frame, process context, one at a time. Returns true to keep the
+ * @receive: called for each frame, in a tasklet, one at a time. Returns true to keep the
  *	buffer until irdma_ilq_rx_free()
  * @arg: for @receive
  */

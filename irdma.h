@@ -61,7 +61,7 @@ struct irdma_limits {
  * @mr_ids: STag indexes in use
  * @ah_ids: address handles in use
  * @lost_objects: what the adapter did not give up; their numbers stay in use
- * @qp_contexts: Q2 buffers and contexts of QPs (qp.c)
+ * @q2_bufs: Q2 buffers of QPs (qp.c)
  * @ilq: raw queue of connection set-up frames (ilq.c)
  * @ieq: raw queue of partial FPDUs (ieq.c)
  * @cm: connection engine (cm.c)
@@ -100,7 +100,7 @@ struct irdma_device {
 	struct ida mr_ids;
 	struct ida ah_ids;
 	atomic_t lost_objects;
-	struct dma_pool *qp_contexts;
+	struct dma_pool *q2_bufs;
 
 	struct irdma_ilq *ilq;
 	struct irdma_ieq *ieq;

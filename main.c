@@ -228,9 +228,8 @@ static struct irdma_device *irdma_device_alloc(struct irdma_lan *lan,
 	if (!dev->wq)
 		goto dealloc;
 	/* Coherent memory comes in pages otherwise, and there may be many QPs. */
-	dev->qp_contexts = dma_pool_create("irdma_qp", &lan->pdev->dev,
-					   IRDMA_Q2_SIZE + IRDMA_QPC_SIZE, IRDMA_Q2_SIZE, 0);
-	if (!dev->qp_contexts)
+	dev->q2_bufs = dma_pool_create("irdma_q2", &lan->pdev->dev, IRDMA_Q2_SIZE, IRDMA_Q2_SIZE, 0);
+	if (!dev->q2_bufs)
 		goto destroy_wq;
 	dev->lan = lan;
 	dev->gen = gen;
@@ -257,7 +256,7 @@ dealloc:
 static void irdma_device_free(struct irdma_device *dev)
 {
 	destroy_workqueue(dev->wq);
-	dma_pool_destroy(dev->qp_contexts);
+	dma_pool_destroy(dev->q2_bufs);
 	WARN_ON(!xa_empty(&dev->qps));
 	WARN_ON(!xa_empty(&dev->cq_handlers));
 	ida_destroy(&dev->qp_ids);

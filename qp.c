@@ -2,9 +2,8 @@
 /*
  * Queue pairs: creation, query, destruction, look-up and references (spec 02, 4 and 7.5).
  *
- * Verbs call in here in process context.  A kernel QP has its queues, the Q2 buffer and the
- * host context in one piece of coherent memory; a user QP has only the latter two, its queues
- * are a registration that mr.c keeps.
+ * Verbs call in here in process context.  A kernel QP has its queues in one piece of coherent
+ * memory; those of a user QP are a registration that mr.c keeps.
  */
 #include <linux/dma-mapping.h>
 #include <linux/dmapool.h>
@@ -114,21 +113,21 @@ static void set_sizes(struct irdma_qp *qp, const struct qp_sizes *sizes)
 	qp->rq_size_code = ilog2(sizes->rq_quanta) - 2;
 }
 
-static void free_context(struct irdma_qp *qp)
+static void free_q2(struct irdma_qp *qp)
 {
-	dma_pool_free(qp->dev->qp_contexts, qp->q2, qp->q2_dma);
+	dma_pool_free(qp->dev->q2_bufs, qp->q2, qp->q2_dma);
 }
 
-static int alloc_context(struct irdma_qp *qp)
+static int alloc_q2(struct irdma_qp *qp)
 {
-	qp->q2 = dma_pool_zalloc(qp->dev->qp_contexts, GFP_KERNEL, &qp->q2_dma);
+	qp->q2 = dma_pool_zalloc(qp->dev->q2_bufs, GFP_KERNEL, &qp->q2_dma);
 	return qp->q2 ? 0 : -ENOMEM;
 }
 
 static void free_kqueues(struct irdma_device *dev, struct irdma_kqueues *kq)
 {
 	if (kq->mem)
-		dma_free_coherent(&dev->lan->pdev->dev, kq->mem_size, kq->mem, kq->mem_dma);
+		dma_free_coherent(dma_dev(dev), kq->mem_size, kq->mem, kq->mem_dma);
 	kvfree(kq->rq.wr_ids);
 	kvfree(kq->sq.wrs);
 	kfree(kq);
@@ -161,8 +160,7 @@ static struct irdma_kqueues *alloc_kqueues(struct irdma_qp *qp, const struct qp_
 	kq->sq.wrs = kvcalloc(kq->sq.depth, sizeof(*kq->sq.wrs), GFP_KERNEL);
 	kq->rq.wr_ids = kvcalloc(kq->rq.size, sizeof(*kq->rq.wr_ids), GFP_KERNEL);
 	kq->mem_size = sq_bytes + rq_bytes + IRDMA_QP_SHADOW_SIZE;
-	kq->mem = dma_alloc_coherent(&qp->dev->lan->pdev->dev, kq->mem_size, &kq->mem_dma,
-				     GFP_KERNEL);
+	kq->mem = dma_alloc_coherent(dma_dev(qp->dev), kq->mem_size, &kq->mem_dma, GFP_KERNEL);
 	if (!kq->sq.wrs || !kq->rq.wr_ids || !kq->mem) {
 		free_kqueues(qp->dev, kq);
 		return NULL;
@@ -186,7 +184,7 @@ static int init_kernel_queues(struct irdma_qp *qp, const struct qp_sizes *sizes)
 
 	if (!kq)
 		return -ENOMEM;
-	ret = alloc_context(qp);
+	ret = alloc_q2(qp);
 	if (ret) {
 		free_kqueues(qp->dev, kq);
 		return ret;
@@ -225,7 +223,7 @@ static int init_user_queues(struct irdma_qp *qp, const struct qp_sizes *sizes,
 		ret = -EINVAL;
 		goto release;
 	}
-	ret = alloc_context(qp);
+	ret = alloc_q2(qp);
 	if (ret)
 		goto release;
 
@@ -244,7 +242,7 @@ release:
 
 static void free_queues(struct irdma_qp *qp)
 {
-	free_context(qp);
+	free_q2(qp);
 	if (qp->kq)
 		free_kqueues(qp->dev, qp->kq);
 	if (qp->ureg)
@@ -252,10 +250,11 @@ static void free_queues(struct irdma_qp *qp)
 }
 
 /**
- * irdma_qp_put_context - write the host context as the QP is now
- * @qp: queue pair, its mutex held or not visible yet
+ * irdma_qp_build_context - write the host context as the QP is now
+ * @qp: queue pair, its mutex held or not visible to others
+ * @context: receives IRDMA_QPC_WORDS words
  */
-void irdma_qp_put_context(struct irdma_qp *qp)
+void irdma_qp_build_context(const struct irdma_qp *qp, __le64 *context)
 {
 	struct irdma_device *dev = qp->dev;
 	struct irdma_qpc qpc = {
@@ -281,15 +280,16 @@ void irdma_qp_put_context(struct irdma_qp *qp)
 		.lsmm_len = qp->lsmm.len,
 	};
 
-	irdma_qpc_build(qp->q2 + IRDMA_Q2_SIZE, &qpc);
+	irdma_qpc_build(context, &qpc);
 }
 
 static int hw_create(struct irdma_qp *qp)
 {
+	__le64 context[IRDMA_QPC_WORDS];
 	struct irdma_qp_cmd cmd = {
 		.qpn = qp->qpn,
 		.type = IRDMA_QP_IWARP,
-		.context = qp->q2_dma + IRDMA_Q2_SIZE,
+		.context = context,
 		.shadow = qp->shadow_dma,
 		.next_state = IRDMA_IW_IDLE,
 		.virt_queues = qp->virt_queues,
@@ -298,7 +298,7 @@ static int hw_create(struct irdma_qp *qp)
 	};
 	struct irdma_cqp_req req;
 
-	irdma_qp_put_context(qp);
+	irdma_qp_build_context(qp, context);
 	irdma_cqp_prep_create_qp(qp->dev, &req, &cmd);
 	return irdma_cqp_exec(qp->dev, &req);
 }
@@ -306,10 +306,11 @@ static int hw_create(struct irdma_qp *qp)
 /* Returns whether the adapter gave the QP up. */
 static bool hw_destroy(struct irdma_qp *qp)
 {
+	__le64 context[IRDMA_QPC_WORDS];
 	struct irdma_qp_cmd cmd = {
 		.qpn = qp->qpn,
 		.type = IRDMA_QP_IWARP,
-		.context = qp->q2_dma + IRDMA_Q2_SIZE,
+		.context = context,
 		.shadow = qp->shadow_dma,
 		.virt_queues = qp->virt_queues,
 		.remove_hash = true,
@@ -317,6 +318,7 @@ static bool hw_destroy(struct irdma_qp *qp)
 	struct irdma_cqp_req req;
 	int ret;
 
+	irdma_qp_build_context(qp, context);
 	irdma_cqp_prep_destroy_qp(qp->dev, &req, &cmd);
 	ret = irdma_cqp_exec(qp->dev, &req);
 	if (!ret || irdma_is_dead(qp->dev))

@@ -21,7 +21,6 @@
 #include "wq.h"
 
 #define IRDMA_Q2_SIZE		256	/* bytes */
-#define IRDMA_QPC_SIZE		256	/* bytes, host context behind the Q2 buffer */
 #define IRDMA_QP_SHADOW_SIZE	64	/* bytes */
 #define IRDMA_QP_AES		8	/* events of a QP that wait to be handled */
 
@@ -107,7 +106,7 @@ struct irdma_kqueues {
  * @cap: granted capabilities
  * @ureg: queue memory of user space
  * @kq: queues of a kernel QP
- * @q2: Q2 buffer, the host context follows it
+ * @q2: Q2 buffer
  * @q2_dma: its bus address
  * @shadow_dma: bus address of the shadow area
  * @sq_addr: bus address or PBLE index of the SQ
@@ -223,7 +222,7 @@ static inline struct irdma_qp *to_irdma_qp(struct ib_qp *ibqp)
 }
 
 /* qp.c */
-void irdma_qp_put_context(struct irdma_qp *qp);
+void irdma_qp_build_context(const struct irdma_qp *qp, __le64 *context);
 
 /* qp_modify.c; with the QP's mutex held */
 void irdma_qp_set_state(struct irdma_qp *qp, enum irdma_iw_state state);

@@ -59,20 +59,21 @@ static bool stream_alive(struct irdma_qp *qp)
  * @qp: queue pair, its mutex held
  * @cmd: next_state and flags; the rest is filled in here
  *
- * The host context is rebuilt first.  Sleeps.
+ * The host context is built anew for it.  Sleeps.
  *
  * Return: 0 or the failure of the command.  The tracked state does not change.
  */
 int irdma_qp_hw_modify(struct irdma_qp *qp, struct irdma_qp_cmd *cmd)
 {
+	__le64 context[IRDMA_QPC_WORDS];
 	struct irdma_cqp_req req;
 
 	cmd->qpn = qp->qpn;
 	cmd->type = IRDMA_QP_IWARP;
-	cmd->context = qp->q2_dma + IRDMA_Q2_SIZE;
+	cmd->context = context;
 	cmd->shadow = qp->shadow_dma;
 	cmd->virt_queues = qp->virt_queues;
-	irdma_qp_put_context(qp);
+	irdma_qp_build_context(qp, context);
 	irdma_cqp_prep_modify_qp(qp->dev, &req, cmd);
 	return irdma_cqp_exec(qp->dev, &req);
 }

@@ -178,8 +178,8 @@ int irdma_stats_create(struct irdma_device *dev)
 	stats->descs = kcalloc(n, sizeof(*stats->descs), GFP_KERNEL);
 	stats->last = kcalloc(n, sizeof(*stats->last), GFP_KERNEL);
 	stats->total = kcalloc(n, sizeof(*stats->total), GFP_KERNEL);
-	stats->buf = dma_alloc_coherent(&dev->lan->pdev->dev, IRDMA_GATHER_SIZE,
-					&stats->buf_dma, GFP_KERNEL);
+	stats->buf = dma_alloc_coherent(dma_dev(dev), IRDMA_GATHER_SIZE, &stats->buf_dma,
+					GFP_KERNEL);
 	dev->stats = stats;
 	if (!stats->descs || !stats->last || !stats->total || !stats->buf) {
 		irdma_stats_destroy(dev);
@@ -201,7 +201,7 @@ void irdma_stats_destroy(struct irdma_device *dev)
 	struct irdma_stats *stats = dev->stats;
 
 	if (stats->buf)
-		dma_free_coherent(&dev->lan->pdev->dev, IRDMA_GATHER_SIZE, stats->buf,
+		dma_free_coherent(dma_dev(dev), IRDMA_GATHER_SIZE, stats->buf,
 				  stats->buf_dma);
 	kfree(stats->total);
 	kfree(stats->last);

@@ -23,7 +23,8 @@
 
 struct irdma_port {
 	struct irdma_hwent ent;
-	u16 port;
+	struct hlist_node hash_entry;
+	u16 num;
 };
 
 struct irdma_arp {
@@ -102,12 +103,9 @@ static void sync_done(struct irdma_waiter *waiter, int err)
 
 static void hwent_done(struct irdma_device *dev, struct irdma_cqp_req *req);
 
-static void hwent_init(struct irdma_hwent *ent, struct irdma_device *dev,
-		       const struct irdma_hwent_type *type, struct irdma_hwent_pool *pool)
+static void hwent_init(struct irdma_hwent *ent, struct irdma_hwent_table *table)
 {
-	ent->dev = dev;
-	ent->type = type;
-	ent->pool = pool;
+	ent->table = table;
 	INIT_LIST_HEAD(&ent->waiters);
 	INIT_LIST_HEAD(&ent->idle);
 }
@@ -120,7 +118,7 @@ static void hwent_init(struct irdma_hwent *ent, struct irdma_device *dev,
  */
 static void hwent_next(struct irdma_hwent *ent)
 {
-	struct irdma_addrs *addrs = ent->dev->addrs;
+	struct irdma_addrs *addrs = ent->table->dev->addrs;
 	struct task_struct *outer = addrs->submitter;
 
 	if (ent->busy)
@@ -131,28 +129,27 @@ static void hwent_next(struct irdma_hwent *ent)
 		ent->adding = false;
 	} else {
 		if (!ent->wanted && !ent->present && !atomic_read(&ent->users))
-			ent->type->release(ent);
+			ent->table->type->release(ent);
 		return;
 	}
 	ent->busy = true;
 	WRITE_ONCE(addrs->submitter, current);
 	ent->uncleared = false;
 	if (ent->dirty && ent->present && ent->adding)
-		ent->type->clear(ent);
+		ent->table->type->clear(ent);
 	ent->dirty = false;
-	memset(&ent->req, 0, sizeof(ent->req));
-	ent->type->prep(ent, ent->adding);
-	irdma_cqp_submit(ent->dev, &ent->req, hwent_done);
+	ent->table->type->prep(ent, ent->adding);
+	irdma_cqp_submit(ent->table->dev, &ent->req, hwent_done);
 	WRITE_ONCE(addrs->submitter, outer);
 }
 
 /* Lock held. */
-static void hwent_leave_pool(struct irdma_hwent *ent)
+static void hwent_not_idle(struct irdma_hwent *ent)
 {
 	if (list_empty(&ent->idle))
 		return;
 	list_del_init(&ent->idle);
-	ent->pool->count--;
+	ent->table->idle_count--;
 }
 
 /* Note how a command ended; lock held. Who waited for it is moved to @waiters. */
@@ -160,13 +157,13 @@ static void hwent_finish(struct irdma_hwent *ent, int status, struct list_head *
 {
 	ent->busy = false;
 	/* Hardware would refuse to write what it still has, be it the same or another entry. */
-	ent->stuck = status && !irdma_is_dead(ent->dev) && (!ent->adding || ent->uncleared);
+	ent->stuck = status && !irdma_is_dead(ent->table->dev) && (!ent->adding || ent->uncleared);
 	ent->present = ent->stuck || (ent->adding && !status);
 	if (ent->adding) {
 		if (status) {
 			ent->wanted = false;
 			ent->dirty |= ent->stuck;
-			hwent_leave_pool(ent);
+			hwent_not_idle(ent);
 		}
 		list_splice_tail_init(&ent->waiters, waiters);
 	}
@@ -205,20 +202,20 @@ static void hwent_done(struct irdma_device *dev, struct irdma_cqp_req *req)
 static void hwent_get(struct irdma_hwent *ent)
 {
 	if (atomic_inc_return(&ent->users) == 1)
-		hwent_leave_pool(ent);
+		hwent_not_idle(ent);
 	ent->wanted = true;
 	ent->stuck = false;
 }
 
 /* The oldest unused entry, if there is one, has to go; lock held. */
-static void hwent_evict(struct irdma_hwent_pool *pool)
+static void hwent_evict(struct irdma_hwent_table *table)
 {
 	struct irdma_hwent *ent;
 
-	ent = list_first_entry_or_null(&pool->idle, struct irdma_hwent, idle);
+	ent = list_first_entry_or_null(&table->idle, struct irdma_hwent, idle);
 	if (!ent)
 		return;
-	hwent_leave_pool(ent);
+	hwent_not_idle(ent);
 	ent->wanted = false;
 	hwent_next(ent);
 }
@@ -226,16 +223,16 @@ static void hwent_evict(struct irdma_hwent_pool *pool)
 /* One user less. Any context. */
 static void hwent_put(struct irdma_hwent *ent)
 {
-	struct irdma_addrs *addrs = ent->dev->addrs;
-	struct irdma_hwent_pool *pool = ent->pool;
+	struct irdma_addrs *addrs = ent->table->dev->addrs;
+	struct irdma_hwent_table *table = ent->table;
 	unsigned long flags;
 
 	if (!atomic_dec_and_lock_irqsave(&ent->users, &addrs->lock, flags))
 		return;
-	if (ent->wanted && ent->type->keep) {
-		list_add_tail(&ent->idle, &pool->idle);
-		if (++pool->count > ent->type->keep)
-			hwent_evict(pool);
+	if (ent->wanted && table->type->keep) {
+		list_add_tail(&ent->idle, &table->idle);
+		if (++table->idle_count > table->type->keep)
+			hwent_evict(table);
 	} else {
 		ent->wanted = false;
 		hwent_next(ent);
@@ -244,11 +241,11 @@ static void hwent_put(struct irdma_hwent *ent)
 }
 
 /* Give up all unused entries. */
-static void hwent_drain(struct irdma_addrs *addrs, struct irdma_hwent_pool *pool)
+static void hwent_drain(struct irdma_addrs *addrs, struct irdma_hwent_table *table)
 {
 	spin_lock_irq(&addrs->lock);
-	while (pool->count)
-		hwent_evict(pool);
+	while (table->idle_count)
+		hwent_evict(table);
 	spin_unlock_irq(&addrs->lock);
 }
 
@@ -267,14 +264,14 @@ static void port_prep(struct irdma_hwent *ent, bool add)
 {
 	struct irdma_port *port = container_of(ent, struct irdma_port, ent);
 
-	irdma_cqp_prep_apbvt(ent->dev, &ent->req, port->port, add);
+	irdma_cqp_prep_apbvt(ent->table->dev, &ent->req, port->num, add);
 }
 
 static void port_release(struct irdma_hwent *ent)
 {
 	struct irdma_port *port = container_of(ent, struct irdma_port, ent);
 
-	xa_erase(&ent->dev->addrs->ports, port->port);
+	hash_del(&port->hash_entry);
 	kfree(port);
 }
 
@@ -283,23 +280,30 @@ static const struct irdma_hwent_type port_type = {
 	.release = port_release,
 };
 
-/* Find or make the entry of a port; lock held, which covers the table too. */
-static struct irdma_port *port_find(struct irdma_device *dev, u16 num)
+/* Lock held. */
+static struct irdma_port *port_find(struct irdma_addrs *addrs, u16 num)
 {
-	struct irdma_addrs *addrs = dev->addrs;
-	struct irdma_port *port = xa_load(&addrs->ports, num);
+	struct irdma_port *port;
+
+	hash_for_each_possible(addrs->ports, port, hash_entry, num)
+		if (port->num == num)
+			return port;
+	return NULL;
+}
+
+/* Lock held. */
+static struct irdma_port *port_find_or_add(struct irdma_addrs *addrs, u16 num)
+{
+	struct irdma_port *port = port_find(addrs, num);
 
 	if (port)
 		return port;
 	port = kzalloc(sizeof(*port), GFP_ATOMIC);
 	if (!port)
 		return NULL;
-	hwent_init(&port->ent, dev, &port_type, &addrs->port_pool);
-	port->port = num;
-	if (xa_err(xa_store(&addrs->ports, num, port, GFP_ATOMIC))) {
-		kfree(port);
-		return NULL;
-	}
+	hwent_init(&port->ent, &addrs->port_table);
+	port->num = num;
+	hash_add(addrs->ports, &port->hash_entry, num);
 	return port;
 }
 
@@ -323,7 +327,7 @@ int irdma_port_get(struct irdma_device *dev, u16 num, struct irdma_waiter *waite
 
 	init_completion(&sync.completion);
 	spin_lock_irqsave(&addrs->lock, flags);
-	port = port_find(dev, num);
+	port = port_find_or_add(addrs, num);
 	if (port) {
 		hwent_get(&port->ent);
 		err = hwent_wait(&port->ent, waiter ?: &sync.waiter);
@@ -349,8 +353,13 @@ int irdma_port_get(struct irdma_device *dev, u16 num, struct irdma_waiter *waite
  */
 void irdma_port_put(struct irdma_device *dev, u16 num)
 {
-	struct irdma_port *port = xa_load(&dev->addrs->ports, num);
+	struct irdma_addrs *addrs = dev->addrs;
+	struct irdma_port *port;
+	unsigned long flags;
 
+	spin_lock_irqsave(&addrs->lock, flags);
+	port = port_find(addrs, num);
+	spin_unlock_irqrestore(&addrs->lock, flags);
 	if (!WARN_ON(!port))
 		hwent_put(&port->ent);
 }
@@ -361,7 +370,7 @@ static void arp_prep(struct irdma_hwent *ent, bool add)
 {
 	struct irdma_arp *arp = container_of(ent, struct irdma_arp, ent);
 
-	irdma_cqp_prep_arp(ent->dev, &ent->req, arp->idx, arp->mac, add);
+	irdma_cqp_prep_arp(ent->table->dev, &ent->req, arp->idx, arp->mac, add);
 }
 
 static void arp_cleared(struct irdma_device *dev, struct irdma_cqp_req *req)
@@ -376,15 +385,14 @@ static void arp_clear(struct irdma_hwent *ent)
 {
 	struct irdma_arp *arp = container_of(ent, struct irdma_arp, ent);
 
-	memset(&arp->clear_req, 0, sizeof(arp->clear_req));
-	irdma_cqp_prep_arp(ent->dev, &arp->clear_req, arp->idx, arp->mac, false);
-	irdma_cqp_submit(ent->dev, &arp->clear_req, arp_cleared);
+	irdma_cqp_prep_arp(ent->table->dev, &arp->clear_req, arp->idx, arp->mac, false);
+	irdma_cqp_submit(ent->table->dev, &arp->clear_req, arp_cleared);
 }
 
 static void arp_release(struct irdma_hwent *ent)
 {
 	struct irdma_arp *arp = container_of(ent, struct irdma_arp, ent);
-	struct irdma_addrs *addrs = ent->dev->addrs;
+	struct irdma_addrs *addrs = ent->table->dev->addrs;
 
 	hash_del(&arp->hash_entry);
 	xa_erase(&addrs->arp_by_idx, arp->idx);
@@ -428,7 +436,7 @@ static struct irdma_arp *arp_add(struct irdma_device *dev, const struct irdma_ar
 		goto free;
 	if (xa_err(xa_store(&addrs->arp_by_idx, idx, arp, GFP_ATOMIC)))
 		goto free_idx;
-	hwent_init(&arp->ent, dev, &arp_type, &addrs->arp_pool);
+	hwent_init(&arp->ent, &addrs->arp_table);
 	arp->key = *key;
 	arp->idx = idx;
 	hash_add(addrs->arps, &arp->hash_entry, arp_hash(key));
@@ -479,7 +487,7 @@ int irdma_arp_get(struct irdma_device *dev, const struct irdma_arp_key *key, con
 	if (IS_ERR(arp)) {
 		ret = PTR_ERR(arp);
 		if (ret == -ENOSPC)
-			hwent_evict(&addrs->arp_pool);
+			hwent_evict(&addrs->arp_table);
 	} else {
 		hwent_get(&arp->ent);
 		ret = arp->idx;
@@ -526,8 +534,8 @@ void irdma_arp_update(struct irdma_device *dev, const struct irdma_arp_key *key,
 	if (arp && mac) {
 		arp_set_mac(arp, mac);
 	} else if (arp && !list_empty(&arp->ent.idle)) {
-		list_move(&arp->ent.idle, &addrs->arp_pool.idle);
-		hwent_evict(&addrs->arp_pool);
+		list_move(&arp->ent.idle, &addrs->arp_table.idle);
+		hwent_evict(&addrs->arp_table);
 	}
 	spin_unlock_irqrestore(&addrs->lock, flags);
 }
@@ -555,9 +563,9 @@ static void ah_prep(struct irdma_hwent *ent, bool add)
 	memcpy(cmd.src_ip, key->src_ip, sizeof(cmd.src_ip));
 	memcpy(cmd.dst_ip, key->dst_ip, sizeof(cmd.dst_ip));
 	if (add)
-		irdma_cqp_prep_create_ah(ent->dev, &ent->req, &cmd);
+		irdma_cqp_prep_create_ah(ent->table->dev, &ent->req, &cmd);
 	else
-		irdma_cqp_prep_destroy_ah(ent->dev, &ent->req, &cmd);
+		irdma_cqp_prep_destroy_ah(ent->table->dev, &ent->req, &cmd);
 }
 
 static void ah_release(struct irdma_hwent *ent)
@@ -565,7 +573,7 @@ static void ah_release(struct irdma_hwent *ent)
 	struct irdma_ah *ah = container_of(ent, struct irdma_ah, ent);
 
 	hash_del(&ah->hash_entry);
-	ida_free(&ent->dev->ah_ids, ah->idx);
+	ida_free(&ent->table->dev->ah_ids, ah->idx);
 	kfree(ah);
 }
 
@@ -604,7 +612,7 @@ static struct irdma_ah *ah_add(struct irdma_device *dev, const struct irdma_ah_k
 		kfree(ah);
 		return ERR_PTR(idx);
 	}
-	hwent_init(&ah->ent, dev, &ah_type, &addrs->ah_pool);
+	hwent_init(&ah->ent, &addrs->ah_table);
 	ah->key = *key;
 	ah->idx = idx;
 	hash_add(addrs->ahs, &ah->hash_entry, ah_hash(key));
@@ -641,7 +649,7 @@ struct irdma_ah *irdma_ah_get(struct irdma_device *dev, const struct irdma_ah_ke
 		*status = hwent_wait(&ah->ent, waiter);
 		hwent_next(&ah->ent);
 	} else if (PTR_ERR(ah) == -ENOSPC) {
-		hwent_evict(&addrs->ah_pool);
+		hwent_evict(&addrs->ah_table);
 	}
 	spin_unlock_irqrestore(&addrs->lock, flags);
 	return ah;
@@ -683,9 +691,12 @@ u32 irdma_ah_index(const struct irdma_ah *ah)
 
 /* --- life --- */
 
-static void pool_init(struct irdma_hwent_pool *pool)
+static void table_init(struct irdma_hwent_table *table, struct irdma_device *dev,
+		       const struct irdma_hwent_type *type)
 {
-	INIT_LIST_HEAD(&pool->idle);
+	table->dev = dev;
+	table->type = type;
+	INIT_LIST_HEAD(&table->idle);
 }
 
 /**
@@ -703,14 +714,14 @@ int irdma_addrs_start(struct irdma_device *dev)
 		return -ENOMEM;
 	addrs->dev = dev;
 	spin_lock_init(&addrs->lock);
-	xa_init_flags(&addrs->ports, XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&addrs->arp_by_idx, XA_FLAGS_LOCK_IRQ);
 	ida_init(&addrs->arp_ids);
+	hash_init(addrs->ports);
 	hash_init(addrs->arps);
 	hash_init(addrs->ahs);
-	pool_init(&addrs->port_pool);
-	pool_init(&addrs->arp_pool);
-	pool_init(&addrs->ah_pool);
+	table_init(&addrs->port_table, dev, &port_type);
+	table_init(&addrs->arp_table, dev, &arp_type);
+	table_init(&addrs->ah_table, dev, &ah_type);
 	INIT_LIST_HEAD(&addrs->answers);
 	INIT_WORK(&addrs->answer_work, answer_work);
 	INIT_LIST_HEAD(&addrs->known);
@@ -726,7 +737,6 @@ static void release_stuck(struct irdma_addrs *addrs)
 	struct hlist_node *next;
 	struct irdma_arp *arp;
 	struct irdma_ah *ah;
-	unsigned long num;
 	int i;
 
 	spin_lock_irq(&addrs->lock);
@@ -736,7 +746,7 @@ static void release_stuck(struct irdma_addrs *addrs)
 	hash_for_each_safe(addrs->arps, i, next, arp, hash_entry)
 		if (arp->ent.stuck)
 			arp_release(&arp->ent);
-	xa_for_each(&addrs->ports, num, port)
+	hash_for_each_safe(addrs->ports, i, next, port, hash_entry)
 		if (port->ent.stuck)
 			port_release(&port->ent);
 	spin_unlock_irq(&addrs->lock);
@@ -752,15 +762,14 @@ void irdma_addrs_stop(struct irdma_device *dev)
 {
 	struct irdma_addrs *addrs = dev->addrs;
 
-	hwent_drain(addrs, &addrs->ah_pool);
-	hwent_drain(addrs, &addrs->arp_pool);
+	hwent_drain(addrs, &addrs->ah_table);
+	hwent_drain(addrs, &addrs->arp_table);
 	irdma_cqp_flush_submitted(dev);
 	flush_work(&addrs->answer_work);
 	release_stuck(addrs);
 	WARN_ON(!hash_empty(addrs->ahs));
 	WARN_ON(!hash_empty(addrs->arps));
-	WARN_ON(!xa_empty(&addrs->ports));
-	xa_destroy(&addrs->ports);
+	WARN_ON(!hash_empty(addrs->ports));
 	xa_destroy(&addrs->arp_by_idx);
 	ida_destroy(&addrs->arp_ids);
 	mutex_destroy(&addrs->refresh_lock);

@@ -53,9 +53,7 @@ struct irdma_hwent_type {
 
 /**
  * struct irdma_hwent - state of an entry in a hardware table
- * @dev: device
- * @type: what it is
- * @pool: entries of the type that have no user
+ * @table: the table
  * @users: reaches 0 only under &irdma_addrs.lock, the rest is guarded by that lock
  * @wanted: hardware shall have it
  * @present: hardware has it
@@ -66,20 +64,18 @@ struct irdma_hwent_type {
  * @uncleared: hardware did not give up what is to be written anew; written and read by the
  *	callbacks of commands, which come one at a time
  * @waiters: struct irdma_waiter
- * @idle: in @pool
+ * @idle: in the list of the table
  * @req: the command
  */
 struct irdma_hwent {
-	struct irdma_device *dev;
-	const struct irdma_hwent_type *type;
-	struct irdma_hwent_pool *pool;
+	struct irdma_hwent_table *table;
 	atomic_t users;
-	bool wanted;
-	bool present;
-	bool stuck;
-	bool busy;
-	bool adding;
-	bool dirty;
+	bool wanted : 1;
+	bool present : 1;
+	bool stuck : 1;
+	bool busy : 1;
+	bool adding : 1;
+	bool dirty : 1;
 	bool uncleared;
 	struct list_head waiters;
 	struct list_head idle;
@@ -87,13 +83,17 @@ struct irdma_hwent {
 };
 
 /**
- * struct irdma_hwent_pool - unused entries of one type
- * @idle: the entries, oldest first
- * @count: their number
+ * struct irdma_hwent_table - a hardware table of a device
+ * @dev: device
+ * @type: what its entries are
+ * @idle: unused entries, oldest first
+ * @idle_count: their number
  */
-struct irdma_hwent_pool {
+struct irdma_hwent_table {
+	struct irdma_device *dev;
+	const struct irdma_hwent_type *type;
 	struct list_head idle;
-	unsigned int count;
+	unsigned int idle_count;
 };
 
 /**
@@ -138,20 +138,21 @@ struct irdma_ah_key {
 
 struct irdma_ah;
 
+#define IRDMA_PORT_HASH_BITS	10
 #define IRDMA_ADDR_HASH_BITS	8
 
 /**
  * struct irdma_addrs - tables of a device
  * @lock: all of it, but for what has a lock of its own
  * @submitter: the thread that holds @lock and gives a command
- * @ports: TCP port -> entry
+ * @ports: local TCP ports by number
  * @arps: next hop -> entry
  * @arp_by_idx: index -> entry
  * @arp_ids: indexes in use
  * @ahs: address handles by key
- * @port_pool: always empty, ports are not kept
- * @arp_pool: unused ARP entries
- * @ah_pool: unused address handles
+ * @port_table: local TCP ports, in use all of them
+ * @arp_table: ARP entries
+ * @ah_table: address handles
  * @answers: waiters that are told by @answer_work
  * @answer_work: tells them when a command failed within the call that gave it
  * @known: addresses that the connection engine was told of, under @refresh_lock
@@ -163,14 +164,14 @@ struct irdma_ah;
 struct irdma_addrs {
 	spinlock_t lock;
 	struct task_struct *submitter;
-	struct xarray ports;
+	DECLARE_HASHTABLE(ports, IRDMA_PORT_HASH_BITS);
 	DECLARE_HASHTABLE(arps, IRDMA_ADDR_HASH_BITS);
 	struct xarray arp_by_idx;
 	struct ida arp_ids;
 	DECLARE_HASHTABLE(ahs, IRDMA_ADDR_HASH_BITS);
-	struct irdma_hwent_pool port_pool;
-	struct irdma_hwent_pool arp_pool;
-	struct irdma_hwent_pool ah_pool;
+	struct irdma_hwent_table port_table;
+	struct irdma_hwent_table arp_table;
+	struct irdma_hwent_table ah_table;
 	struct list_head answers;
 	struct work_struct answer_work;
 

@@ -124,14 +124,20 @@ def opened(request):
     return handshake() + [Frame("C", ACK, request)]
 
 
+def confirmed(reply):
+    """Where a ready-to-receive frame follows, which is the hardware's, it acknowledges the reply as well."""
+    return [] if reply.words and reply.words[0] & 0x80 else [Frame("C", ACK)]
+
+
 def pair(request, reply, **kw):
-    frames = opened(request) + [Frame("S", ACK)]
+    """The reply comes within 20 ms and acknowledges the request (RFC 9293 section 3.8.6.3)."""
+    frames = opened(request)
     if reply.reject:
         # RFC 5044 section 7.1.2: a refusing responder closes; FIN and reply share a segment.
         frames += [Frame("S", FIN | ACK, reply), Frame("C", ACK, fin_unseen=True), Frame("C", FIN | ACK),
                    Frame("S", ACK)]
     else:
-        frames += [Frame("S", ACK, reply, hw=True), Frame("C", ACK)]
+        frames += [Frame("S", ACK, reply, hw=True)] + confirmed(reply)
     return Variant(frames, **kw)
 
 
@@ -141,10 +147,9 @@ def asked(request, reply):
     if not reply:
         frames += [Frame("S", RST | ACK)]
     elif reply.reject:
-        frames += [Frame("S", ACK), Frame("S", FIN | ACK, reply), Frame("C", ACK), Frame("C", FIN | ACK),
-                   Frame("S", ACK)]
+        frames += [Frame("S", FIN | ACK, reply), Frame("C", ACK), Frame("C", FIN | ACK), Frame("S", ACK)]
     else:
-        frames += [Frame("S", ACK), Frame("S", ACK, reply, hw=True), Frame("C", ACK)]
+        frames += [Frame("S", ACK, reply, hw=True), Frame("C", ACK)]
     return Variant(frames, client=SCRIPT, server=OURS)
 
 
@@ -156,7 +161,7 @@ def answered(request, reply, reset=False, before=()):
     elif reply.reject:
         frames += [Frame("C", ACK), Frame("C", FIN | ACK), Frame("S", FIN | ACK), Frame("C", ACK)]
     else:
-        frames += [Frame("C", ACK)]
+        frames += confirmed(reply)
     return Variant(frames, client=OURS, server=SCRIPT)
 
 

@@ -499,7 +499,10 @@ static void op_qp_conn_state(struct ib_qp *ibqp, struct irdma_qp_conn_state *st)
 
 /* --- commands --- */
 
-struct node_priv { bool ah; };
+struct node_priv {
+	unsigned int unanswered;
+	bool handed_over;
+};
 
 struct command {
 	struct sim_event event;
@@ -508,6 +511,11 @@ struct command {
 	struct irdma_cm_quad quad;
 	enum { CMD_AH, CMD_AH_DEL, CMD_QHASH, CMD_QHASH_DEL, CMD_PORT } kind;
 };
+
+static struct node_priv *priv_of(struct irdma_cm_node *node)
+{
+	return irdma_cm_node_priv(node);
+}
 
 static int add_quad(struct sim_host *h, const struct irdma_cm_quad *quad,
 		    struct irdma_cm_node *node)
@@ -563,6 +571,7 @@ static void command_done(struct sim_event *ev)
 		irdma_cm_port_done(c->node, status);
 		break;
 	}
+	priv_of(c->node)->unanswered -= c->kind != CMD_AH_DEL;
 	irdma_cm_node_put(c->node);
 	free(c);
 }
@@ -572,6 +581,8 @@ static void command(struct irdma_cm_node *node, int kind)
 {
 	struct command *c = calloc(1, sizeof(*c));
 
+	SIM_CHECK(!priv_of(node)->handed_over, "command %d for a connection that its QP has", kind);
+	priv_of(node)->unanswered += kind != CMD_AH_DEL;	/* that is not answered */
 	c->node = node;
 	c->host = host_of(node->core);
 	c->kind = kind;
@@ -579,6 +590,16 @@ static void command(struct irdma_cm_node *node, int kind)
 	c->event.fn = command_done;
 	irdma_cm_node_get(node);
 	sim_event_at(&c->event, sim_now_ns + c->host->cmd_delay_ns);
+}
+
+static void op_handed_over(struct irdma_cm_node *node)
+{
+	struct node_priv *priv = priv_of(node);
+
+	SIM_CHECK(!priv->handed_over, "connection handed over twice");
+	SIM_CHECK(!priv->unanswered, "connection handed over with %u commands unanswered",
+		  priv->unanswered);
+	priv->handed_over = true;
 }
 
 static int op_ah_create(struct irdma_cm_node *node)
@@ -840,6 +861,7 @@ static const struct irdma_cm_ops sim_ops = {
 	.ah_destroy = op_ah_destroy,
 	.qhash_add = op_qhash_add,
 	.qhash_del = op_qhash_del,
+	.handed_over = op_handed_over,
 	.port_get = op_port_get,
 	.port_put = op_port_put,
 	.syn_add = op_syn_add,

@@ -273,8 +273,10 @@ static inline void to_request(void)
 	u32 n = normal_request(p);
 
 	handshake();
-	peer(PEER_ISS + 1, our_iss + 1, A, p, n);
+	NONE_SENT(peer(PEER_ISS + 1, our_iss + 1, A, p, n));
 	SIM_CHECK(requests == 1, "%u requests", requests);
+	/* A reply could have carried the ACK. */
+	sim_run_for(24 * MS);
 	expect(A, our_iss + 1, PEER_ISS + 1 + n);
 }
 

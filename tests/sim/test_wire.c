@@ -107,6 +107,21 @@ static void test_rst_in_window(void)
 	end();
 }
 
+/* RFC 9293 section 3.10.7.4: what the peer has reset is not answered, by an ACK that was due either. */
+static void test_rst_before_the_ack(void)
+{
+	u8 p[600];
+	u32 n;
+
+	begin(true);
+	handshake();
+	n = normal_request(p);
+	peer(PEER_ISS + 1, our_iss + 1, A, p, n);
+	peer(PEER_ISS + 1 + n, 0, R, NULL, 0);
+	NONE_SENT(sim_run_for(24 * MS));
+	end();
+}
+
 /* C12 */
 static void test_rst_before_accept(void)
 {
@@ -811,7 +826,7 @@ static void test_self_connect(void)
 #define T NAMED_TEST
 static const struct named_test tests[] = {
 	T(option_length_zero), T(lengths), T(ipv6_extension), T(syn_ack_kills_nobody),
-	T(rst_in_window), T(rst_before_accept), T(fin_before_accept), T(silent_clients),
+	T(rst_in_window), T(rst_before_the_ack), T(rst_before_accept), T(fin_before_accept), T(silent_clients),
 	T(half_open_flood), T(address_goes), T(listener_goes), T(lost_request), T(syn_options),
 	T(syn_retransmission), T(one_byte_segments), T(reordered_segments),
 	T(request_with_handshake_ack), T(bad_ack_in_syn_rcvd), T(reject_and_close),

@@ -17,6 +17,7 @@ static u32 isn = 0xfffffc00;	/* sequence numbers wrap within most tests */
 static struct irdma_fpdu_seg segs[NUM_SEGS];
 static struct irdma_fpdu_stream stream;
 static u8 buf[MAX_FPDU];
+static u32 room;		/* bytes behind each segment that may be written */
 
 /* Bit by bit from the polynomial of RFC 3720 appendix B.4, reflected. */
 static u32 crc32c(u32 crc, const u8 *data, u32 len)
@@ -69,10 +70,12 @@ const char *__asan_default_options(void)
 /* Allocated, so that ASan sees reads behind its end and after its release. */
 static struct irdma_fpdu_seg *new_seg(u32 from, u32 len)
 {
-	struct irdma_fpdu_seg *seg = malloc(sizeof(*seg) + len);
+	struct irdma_fpdu_seg *seg = malloc(sizeof(*seg) + len + room);
+	u8 *data = (u8 *)(seg + 1);
 
-	seg->data = memcpy(seg + 1, wire + from, len);
+	seg->data = memcpy(data, wire + from, len);
 	seg->len = len;
+	seg->end = data + len + room;
 	return seg;
 }
 
@@ -99,15 +102,21 @@ static u32 free_all(void)
 	return free_used();
 }
 
+/* Offer bytes of the wire. */
+static enum irdma_fpdu_added add_bytes(u32 from, u32 len)
+{
+	struct irdma_fpdu_seg *seg = new_seg(from, len);
+	enum irdma_fpdu_added added = irdma_fpdu_add(&stream, seg, isn + from);
+
+	if (added != IRDMA_FPDU_KEPT)
+		free(seg);
+	return added;
+}
+
 /* Offer bytes of the wire; returns whether they were taken. */
 static bool offer(u32 from, u32 len)
 {
-	struct irdma_fpdu_seg *seg = new_seg(from, len);
-	bool taken = irdma_fpdu_add(&stream, seg, isn + from);
-
-	if (!taken)
-		free(seg);
-	return taken;
+	return add_bytes(from, len) != IRDMA_FPDU_REFUSED;
 }
 
 /* Take all FPDUs that are complete and compare them with the wire at @at; -1: wrong bytes. */
@@ -131,7 +140,8 @@ static bool add(u32 i, u32 from, u32 len)
 {
 	segs[i].data = wire + from;
 	segs[i].len = len;
-	return irdma_fpdu_add(&stream, &segs[i], isn + from);
+	segs[i].end = wire + from + len;
+	return irdma_fpdu_add(&stream, &segs[i], isn + from) == IRDMA_FPDU_KEPT;
 }
 
 /* The check value of RFC 3720 B.4 (32 bytes of zeroes) proves the CRC above. */
@@ -485,6 +495,54 @@ static void test_length_damaged(void)
 	}
 }
 
+/* A segment is copied behind the one before when it fits there, without what is known of it already. */
+static void test_room(void)
+{
+	u32 len, at;
+
+	for (len = 1; len < 30; len++) {
+		restart();
+		put_fpdu(100);
+		room = 10;
+		CHECK_EQ(add_bytes(0, 20), IRDMA_FPDU_KEPT);
+		CHECK_EQ(add_bytes(15, 5 + len), len <= 10 ? IRDMA_FPDU_COPIED : IRDMA_FPDU_KEPT);
+		CHECK_EQ(add_bytes(20 + len, 10), len > 10 ? IRDMA_FPDU_COPIED : IRDMA_FPDU_KEPT);
+		CHECK_EQ(add_bytes(0, 30 + len), IRDMA_FPDU_REFUSED);
+		CHECK_EQ(add_bytes(31 + len, 5), IRDMA_FPDU_REFUSED);
+		room = 0;
+		at = 0;
+		CHECK(offer(30 + len, wire_len - 30 - len));
+		CHECK_EQ(take_all(&at), 1);
+		CHECK_EQ(free_all(), 0);
+	}
+}
+
+/* However small the segments are, what is not cut yet lies in two buffers of the size of an FPDU. */
+static void test_small_segments(void)
+{
+	struct irdma_fpdu_seg *seg;
+	u32 len, from, at, n;
+
+	room = MAX_FPDU;
+	for (len = 1; len < 100; len++) {
+		restart();
+		for (n = 0; n < 3; n++)
+			put_fpdu(MAX_FPDU - 6);
+		at = 0;
+		for (from = 0; from < wire_len; from += len) {
+			CHECK(offer(from, min(len, wire_len - from)));
+			CHECK(take_all(&at) >= 0);
+			n = 0;
+			list_for_each_entry(seg, &stream.segs, entry)
+				n++;
+			CHECK(n <= 2);
+		}
+		CHECK_EQ(at, wire_len);
+		CHECK_EQ(free_all(), 0);
+	}
+	room = 0;
+}
+
 static u32 next_random(u32 *state)
 {
 	*state = *state * 1664525 + 1013904223;
@@ -516,10 +574,15 @@ static void random_stream(u32 seed)
 
 static void test_random(void)
 {
-	u32 old = isn, seed;
+	static const u32 rooms[] = { 0, 50, 2000 };
+	u32 old = isn, seed, i;
 
-	for (seed = 1; seed <= 500; seed++)
-		CHECK_CALL(random_stream(seed));
+	for (i = 0; i < ARRAY_SIZE(rooms); i++) {
+		room = rooms[i];
+		for (seed = 1; seed <= 500; seed++)
+			CHECK_CALL(random_stream(seed));
+	}
+	room = 0;
 	isn = old;
 }
 
@@ -542,6 +605,8 @@ int main(void)
 		{ "error stays", test_error_stays },
 		{ "every length", test_every_length },
 		{ "length damaged", test_length_damaged },
+		{ "room", test_room },
+		{ "small segments", test_small_segments },
 		{ "random", test_random },
 	};
 

@@ -36,6 +36,7 @@ static inline void list_move_tail(struct list_head *entry, struct list_head *hea
 }
 
 #define list_entry(ptr, type, member)	((type *)((char *)(ptr) - offsetof(type, member)))
+#define list_last_entry(head, type, member)	list_entry((head)->prev, type, member)
 
 #define list_for_each_entry(pos, head, member) \
 	for (pos = list_entry((head)->next, __typeof__(*pos), member); &pos->member != (head); \
