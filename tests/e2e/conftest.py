@@ -8,40 +8,44 @@ unload and leave nothing allocated on the adapter.
 """
 import re
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from guest import Lab  # noqa: E402  (needs the path above)
+from guest import Lab, kernels  # noqa: E402  (needs the path above)
 from guest.lab import check_capture  # noqa: E402
 
 TOP = Path(__file__).resolve().parents[2]
-KERNELS = ("7.3", "6.12", "6.1")
 # after large regions the in-tree driver unloads without the last segment of its page lists
 IN_TREE_LEAKS = ("hmc_pages", "sd")
 
 
 def pytest_addoption(parser):
-    parser.addoption("--kernel", choices=KERNELS, default="7.3", help="kernel of the guests")
+    parser.addoption("--kernel", choices=kernels.ALL, default="7.3", help="kernel of the guests")
     parser.addoption("--accel", choices=("kvm", "tcg"), help="how QEMU runs the guests")
     parser.addoption("--long", action="store_true", help="run the soak tests too")
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "long: takes long, or not yet seen to pass everywhere; only with --long")
-    config.addinivalue_line("markers", "ci_kernel(name): without --long on this kernel only")
+    config.addinivalue_line("markers", "ci_kernel(name): without --long on this kernel and on debug only")
+    config.addinivalue_line("markers", "not_debug: says nothing on the debug kernel, which is slow and has few options")
 
 
 def pytest_collection_modifyitems(config, items):
-    if config.getoption("--long"):
-        return
     kernel = config.getoption("--kernel")
+    long = config.getoption("--long")
 
     def wanted(item):
+        if kernel == kernels.DEBUG and item.get_closest_marker("not_debug"):
+            return False
+        if long:
+            return True
         only = item.get_closest_marker("ci_kernel")
-        return not item.get_closest_marker("long") and (not only or only.args[0] == kernel)
+        return not item.get_closest_marker("long") and (not only or kernel in (only.args[0], kernels.DEBUG))
 
     keep = [i for i in items if wanted(i)]
     config.hook.pytest_deselected(items=[i for i in items if i not in keep])
@@ -68,15 +72,29 @@ def refusals(lab):
     return found
 
 
+def check_no_lost_memory(host):
+    """No memory that is five seconds old has been lost sight of (second scan: what changes is in use)."""
+    log = "/sys/kernel/debug/kmemleak"
+    lost = host.run(f"echo scan > {log} && echo scan > {log} && cat {log}", timeout=120).check().out
+    assert not lost.strip(), f"host {host.name}: expected no memory leak, got: {lost[:2000]}"
+
+
 def check_clean_unload(lab):
-    """The RDMA drivers must go, and take all they had allocated on the adapters."""
+    """The RDMA drivers must go, and take all they had allocated on the adapters; gives the seconds that they took."""
+    took = 0
     for host in lab.hosts.values():
         if not host.machine or host.driver in ("none", "siw"):
             continue
+        ours = host.driver == "irdma"
+        start = time.monotonic()
         host.unload_driver()
+        took += time.monotonic() - start
+        if ours and host.kernel == kernels.DEBUG:
+            check_no_lost_memory(host)
         for nic in host.nics:
             left = {k: v for k, v in nic.counters(objects=True).items() if v and k not in host.known_leaks}
             assert not left, f"host {host.name}: expected nothing allocated after unload, got {left}"
+    return took
 
 
 class Labs:

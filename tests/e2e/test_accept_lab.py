@@ -7,6 +7,8 @@ import pytest
 
 import traffic
 
+pytestmark = pytest.mark.not_debug
+
 
 @pytest.fixture
 def lab(labs):

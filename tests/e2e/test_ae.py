@@ -14,6 +14,8 @@ import pytest
 import traffic
 from guest.lab import tshark
 
+pytestmark = pytest.mark.ci_kernel("6.12")
+
 HERE = Path(__file__).resolve().parent
 PORT = 7471
 SRC_RQ = 1

@@ -91,12 +91,14 @@ def test_many_connections_with_stock_peer(labs):
     traffic.ucmatose(lab["B"], lab["A"], connections=50)
 
 
+@pytest.mark.not_debug
 @pytest.mark.parametrize("tool", ["ib_send_bw", "ib_write_bw", "ib_read_bw", "ib_send_lat"])
 def test_perftest(ours, tool):
     rows = traffic.perftest(tool, ours["B"], ours["A"], "-s 4096 -n 500")
     assert rows[0][0] == 4096
 
 
+@pytest.mark.not_debug
 def test_perftest_with_stock_peer(labs):
     lab = labs.get({"A": "irdma", "B": "intree"})
     for server, client in (("A", "B"), ("B", "A")):

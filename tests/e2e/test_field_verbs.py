@@ -559,6 +559,7 @@ def test_sink_of_a_read(pair, access, want):
     assert remote(pair, "write", there, 0) == SUCCESS
 
 
+@pytest.mark.not_debug
 def test_addresses_beyond_4_gib(pair):
     """C40, C42: first, middle and last bytes of 4 GiB and of more are where they belong.
 
@@ -737,6 +738,7 @@ def load_vgem(host):
         host.run(["insmod", f"/tmp/{name}.ko"]).check()
 
 
+@pytest.mark.not_debug
 @pytest.mark.parametrize("exporter", ["udmabuf", "dma_heap", "vgem"])
 def test_dmabuf(pair, exporter, kernel):
     """The peer writes to and reads from a dma-buf, of which a part is registered; it is sent from, too."""
@@ -782,7 +784,8 @@ def test_number_of_objects(lab, programs, tmp_path):
     programs.end()      # librdmacm keeps a PD
     host = lab["A"]
     host.put(build("uverbs_fuzz", tmp_path), "/root/uverbs_fuzz", 0o755)
-    r = host.run(["/root/uverbs_fuzz", "/dev/infiniband/uverbs0", "limits"], timeout=120)
+    r = host.run(["/root/uverbs_fuzz", "/dev/infiniband/uverbs0", "limits"],
+                 timeout=400 if host.kernel == kernels.DEBUG else 120)
     assert not r.rc, f"expected no failure, got: {failures(r.out)}"
 
 

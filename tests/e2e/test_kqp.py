@@ -36,8 +36,11 @@ def test_kernel_qps(labs, module):
     run_module(labs.get("irdma", hosts=1)["A"], module)
 
 
-def test_kernel_qps_when_hardware_never_flushes(own_lab, module):
+def test_kernel_qps_when_hardware_never_flushes(labs, module):
     """C29: the flush of kernel QPs does not depend on what the hardware says."""
-    lab = own_lab("irdma", hosts=1)
-    lab["A"].fault("cqp", "ignore-flush", "on")
-    run_module(lab["A"], module)
+    host = labs.get("irdma", hosts=1)["A"]
+    host.fault("cqp", "ignore-flush", "on")
+    try:
+        run_module(host, module)
+    finally:
+        host.fault("cqp", "ignore-flush", "off")

@@ -210,6 +210,7 @@ def cost_of(host, module):
             "register accesses": now["reg_reads"] + now["reg_writes"] - base["reg_reads"] - base["reg_writes"]}
 
 
+@pytest.mark.not_debug
 def test_cost_of_loading(own_lab, kernel):
     """The table "in-tree : ours", and the two that are promised: commands and memory (C57).
 

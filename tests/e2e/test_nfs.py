@@ -6,14 +6,14 @@ import pytest
 
 from conftest import IN_TREE_LEAKS
 
-pytestmark = pytest.mark.ci_kernel("7.3")
+pytestmark = [pytest.mark.ci_kernel("7.3"), pytest.mark.not_debug]
 
 HERE = Path(__file__).resolve().parent
 MIB = 16
 MOUNT_TIMEOUT_S = 60
 
 
-@pytest.fixture(params=["irdma", "intree"])
+@pytest.fixture(params=["irdma", pytest.param("intree", marks=pytest.mark.long)])
 def mounted(labs, request):
     """(client, server, directory); the server is ours or the in-tree driver's."""
     lab = labs.get({"A": "irdma", "B": request.param})

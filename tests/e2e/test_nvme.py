@@ -10,7 +10,8 @@ HERE = Path(__file__).resolve().parent
 ROUNDS = 3
 
 
-@pytest.mark.parametrize("target", ["irdma", "intree"])
+@pytest.mark.not_debug     # nvmet takes a lock of its own and one of rdma_cm in two orders
+@pytest.mark.parametrize("target", ["irdma", pytest.param("intree", marks=pytest.mark.ci_kernel("6.12"))])
 def test_nvme(labs, target):
     """C23, C25: connects, transfers, disconnects, the last time while busy; no warning about work queues."""
     lab = labs.get({"A": "irdma", "B": target})

@@ -10,7 +10,7 @@ import dkms
 import traffic
 from conftest import TOP
 
-pytestmark = pytest.mark.ci_kernel("7.3")
+pytestmark = [pytest.mark.ci_kernel("7.3"), pytest.mark.not_debug]
 
 NEXT = "9.9.9"
 OURS = "/updates/dkms/irdma.ko"

@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "model"))
 
 import peer as p  # noqa: E402  (needs the path above)
 import programs  # noqa: E402
+import traffic  # noqa: E402
 
 PORT = 7174
 BACKLOG = 8
@@ -49,8 +50,7 @@ def host(lab, labs):
     server.wait_output(re.compile("listening"), 20)
     yield a
     status = server.poll()
-    server.kill()
-    server.wait(20)
+    traffic.end(server)
     assert status is None, f"expected the server to live, it ended with {status}: {server.err.strip()[-300:]}"
 
 

@@ -78,7 +78,7 @@ def pair(server, server_cmd, client, client_cmd, port, timeout=60):
                            f"{(c.err.strip() or c.out.strip())[-300:]}")
         r = s.wait(timeout)
     finally:
-        s.kill()
+        end(s)      # and its listener is gone: another may come at once
     assert r.rc == 0, (f"`{server_cmd}` on {server.name}: expected exit code 0, got {r.rc}: "
                        f"{(r.err.strip() or r.out.strip())[-300:]}")
     return r, c
@@ -88,7 +88,10 @@ def rping(server, client, size=64, count=10, ip6=False, port=7174, timeout=60, i
     """rping with verified data; the server ends with its client (no -P).  ip: of another port."""
     ip = ip or (server.ip6 if ip6 else server.ip4)
     opts = f"-a {ip} -p {port} -V -C {count} -S {size}"
-    return pair(server, f"rping -s {opts}", client, f"rping -c {opts}", port, timeout)
+    s, c = pair(server, f"rping -s {opts}", client, f"rping -c {opts}", port, timeout)
+    # a connection that ends too early is no failure to rping, but it says so
+    assert "wait for" not in c.err, f"rping on {client.name}: expected {count} pings, it says {c.err.strip()[-300:]}"
+    return s, c
 
 
 def end(command, timeout=20):
@@ -163,10 +166,23 @@ def rping_siw_server(server, client, size, **options):
                 raise
 
 
+# perftest's own faults, neither of which a driver can help.  Its two ends talk over a first
+# connection, and then each goes for the measured ones at once: a client that comes before the
+# server's second listener is refused, and may die of it (SIGSEGV).  And it measures the
+# processor's clock, which fails on a busy machine.
+PERFTEST_FAULTS = ("RDMA_CM_EVENT_REJECTED", "Correlation coefficient")
+
+
 def perftest(tool, server, client, opts="", port=18515, timeout=120):
-    """One perftest program with the connection manager; returns its result row as numbers."""
+    """One perftest program with the connection manager; returns its result rows as numbers."""
     base = f"{tool} -R -p {port} {opts}"
-    _, c = pair(server, base, client, f"{base} {server.ip4}", port, timeout)
+    for attempt in range(3):
+        try:
+            _, c = pair(server, base, client, f"{base} {server.ip4}", port, timeout)
+            break
+        except AssertionError as e:
+            if attempt == 2 or not any(fault in str(e) for fault in PERFTEST_FAULTS):
+                raise
     rows = [line.split() for line in c.out.splitlines() if re.match(r"^\s*\d+\s+\d+\s+[\d.]+", line)]
     assert rows, f"{tool}: expected a result row, got: {c.out[-400:]!r}"
     return [[float(x) for x in r] for r in rows]
@@ -197,8 +213,7 @@ def start_port_mapper(host):
         assert time.monotonic() < deadline, f"host {host.name}: expected iwpmd to open port 3935"
     first = host.popen(f"exec chrt -f 50 taskset -c 0 rping -s -a {host.ip4} -p {FIRST_PORT}")
     wait_listening(host, FIRST_PORT, first)
-    first.kill()
-    first.wait(20)
+    end(first)
     host.run("taskset -p 0xff $(pgrep -x iwpmd)").check()
 
 
@@ -217,8 +232,7 @@ def cmtime(server, client, connections=100, port=7471, timeout=120):
         wait_listening(server, port, s, before)
         c = client.run(f"cmtime -c {connections} -p {port} -s {server.ip4}", timeout=timeout)
     finally:
-        s.kill()
-        s.wait(20)
+        end(s)
     table = {}
     for line in c.out.split("- no QPs")[0].splitlines():
         m = re.match(r"^([a-z ]+[a-z])\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)$", line)
@@ -227,6 +241,23 @@ def cmtime(server, client, connections=100, port=7471, timeout=120):
     assert table.get("full connect", [0])[0] > 0, (
         f"cmtime: expected the time of {connections} connections, got {c.err.strip()!r} after {c.out[-300:]!r}")
     return table
+
+
+@contextlib.contextmanager
+def held_connections(server, client, count, port):
+    """Connections that are established and do nothing; gives the microseconds that one took to connect."""
+    for host in (server, client):
+        host.put(Path(__file__).with_name("hold.py"), "/tmp/hold.py")
+    words = f"{server.ip4} {port} {count}"
+    with contextlib.ExitStack() as ends:
+        s = server.popen(f"ulimit -n 8192; exec python3 /tmp/hold.py listen {words}")
+        ends.callback(end, s, 60)
+        wait_listening(server, port, s)
+        c = client.popen(f"ulimit -n 8192; exec python3 /tmp/hold.py connect {words}")
+        ends.callback(end, c, 60)
+        c.wait_output(re.compile(r"^held \d+\n", re.M), timeout=120)
+        s.wait_output(re.compile("^held", re.M), timeout=60)
+        yield int(c.out.split()[1])
 
 
 def verbs_cost(host, kind, count):

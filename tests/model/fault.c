@@ -14,13 +14,14 @@
 #include "net.h"
 #include "wire.h"
 
-enum { ACT_DROP, ACT_DUP, ACT_REORDER, ACT_DELAY, ACT_CORRUPT, ACT_NUM };
-static const char *const act_name[ACT_NUM] = { "drop", "dup", "reorder", "delay", "corrupt" };
+enum { ACT_DROP, ACT_DUP, ACT_REORDER, ACT_DELAY, ACT_CORRUPT, ACT_SPLIT, ACT_NUM };
+static const char *const act_name[ACT_NUM] = { "drop", "dup", "reorder", "delay", "corrupt",
+					       "split" };
 
 const char fault_help[] =
 	"add ACTION rate=PERMILLE|nth=N [count=M] [from=PORT] [to=PORT] [sport=N] [dport=N] [port=N] "
 	"[tcp=syn,-ack,...] [ether=N|ip4|ip6|arp] [proto=N] [len=MIN-MAX] [payload=MIN] [ms=N] "
-	"[offset=N] [checksum=fix] | list | del ID | clear   (ACTION: drop dup reorder delay corrupt)";
+	"[offset=N] [every=N] [checksum=fix] | list | del ID | clear   (ACTION: drop dup reorder delay corrupt split)";
 
 enum { ANY = 0x10000 };			/* outside the range of the 16-bit fields */
 
@@ -35,6 +36,7 @@ struct rule {
 	u8 tcp_set, tcp_clear;		/* flags that must be set / clear */
 	u32 len_min, len_max, payload_min;
 	u32 offset;			/* UINT32_MAX: random */
+	bool cut_on;			/* and so on every @offset bytes */
 	bool fix_checksum;
 	u64 delay_ns;
 	u64 random;
@@ -145,6 +147,20 @@ static void choose_bit(struct rule *r, u32 len, struct fault_verdict *v)
 	v->fix_checksum = r->fix_checksum;
 }
 
+/* Where the payload is cut; what has less than two bytes stays whole. */
+static void choose_cut(struct rule *r, u32 payload, struct fault_verdict *v)
+{
+	u64 n = next_random(&r->random);
+
+	if (payload < 2)
+		return;
+	v->split = true;
+	v->cut_on = r->cut_on;
+	v->cut = r->offset != UINT32_MAX ? r->offset : 1 + (u32)(n % (payload - 1));
+	if (v->cut >= payload && !v->cut_on)
+		v->cut = payload - 1;
+}
+
 bool fault_judge(struct fault_set *s, const char *from, const char *to, const u8 *frame, u32 len,
 		 struct fault_verdict *v)
 {
@@ -166,6 +182,7 @@ bool fault_judge(struct fault_set *s, const char *from, const char *to, const u8
 		case ACT_REORDER: v->reorder = true; break;
 		case ACT_DELAY: v->delay_ns += r->delay_ns; break;
 		case ACT_CORRUPT: choose_bit(r, len, v); break;
+		case ACT_SPLIT: choose_cut(r, h.payload, v); break;
 		}
 	}
 	return any;
@@ -261,6 +278,8 @@ static bool parse_word(struct rule *r, const char *key, const char *val)
 		return parse_u32(val, 1, MAX_FRAME, &r->payload_min);
 	if (!strcmp(key, "offset"))
 		return parse_u32(val, 0, MAX_FRAME, &r->offset);
+	if (!strcmp(key, "every"))
+		return r->cut_on = parse_u32(val, 1, MAX_FRAME, &r->offset);
 	if (!strcmp(key, "tcp"))
 		return parse_flags(val, r);
 	if (!strcmp(key, "ether"))
@@ -306,7 +325,7 @@ static int add_rule(struct fault_set *s, int argc, char **argv, FILE *out)
 		r->act++;
 	if (r->act == ACT_NUM) {
 		rule_free(r);
-		return ctl_fail(out, "unknown action '%s' (drop, dup, reorder, delay, corrupt)", argv[0]);
+		return ctl_fail(out, "unknown action '%s' (drop, dup, reorder, delay, corrupt, split)", argv[0]);
 	}
 	r->text = join(argc, argv);
 	for (int i = 1; i < argc; i++) {

@@ -12,9 +12,11 @@
 struct fault_set;
 
 struct fault_verdict {
-	bool drop, dup, reorder, corrupt;
+	bool drop, dup, reorder, corrupt, split;
 	bool fix_checksum;	/* corrupt: make the TCP checksum good again */
 	u32 offset, bit;	/* corrupt: which bit */
+	u32 cut;		/* split: bytes of payload in the first segment */
+	bool cut_on;		/* split: and in each that follows */
 	u64 delay_ns;
 };
 

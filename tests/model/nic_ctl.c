@@ -59,6 +59,7 @@ static u32 list_counters(struct nic *d, struct counter *c)
 	CNT("rdma_fast_retrans", s->fast_retrans);
 	CNT("rdma_dup_segs", s->dup_segs);
 	CNT("rdma_ooo_segs", s->ooo_segs);
+	CNT("rdma_exception_segs", s->exception_segs);
 	CNT("rdma_proto_err", s->in_proto_err);
 #undef OBJ
 #undef CNT

@@ -215,28 +215,102 @@ static void release_due(struct wire *w)
 	}
 }
 
+#define TCP_FIN 0x01
+#define TCP_PSH 0x08
+
+/* Where the headers of a TCP segment lie. */
+struct segment {
+	u32 ip, th, end;
+	bool v4;
+};
+
+static bool find_segment(const u8 *f, u32 len, struct segment *s)
+{
+	s->ip = rb16(f + 12) == 0x8100 ? 18 : 14;
+	if (len < s->ip + 40)
+		return false;
+	s->v4 = f[s->ip] >> 4 == 4;
+	s->th = s->ip + (s->v4 ? (f[s->ip] & 15) * 4 : 40);
+	s->end = s->v4 ? s->ip + rb16(f + s->ip + 2) : s->ip + 40 + rb16(f + s->ip + 4);
+	return s->th + 20 <= s->end && s->end <= len;
+}
+
+static void put_tcp_checksum(u8 *f, const struct segment *s)
+{
+	be16(f + s->th + 16, 0);
+	be16(f + s->th + 16, tcp_checksum(f + s->ip, s->v4, f + s->th, s->end - s->th));
+}
+
 static void corrupt(u8 *f, u32 len, const struct fault_verdict *v)
 {
-	u32 ip = rb16(f + 12) == 0x8100 ? 18 : 14, th, end;
-	bool v4;
+	struct segment s;
 
 	f[v->offset] ^= 1 << v->bit;
-	if (!v->fix_checksum || len < ip + 40)
+	if (v->fix_checksum && find_segment(f, len, &s))
+		put_tcp_checksum(f, &s);
+}
+
+/* The segment ends at s->end from now on. */
+static void put_segment_end(u8 *f, const struct segment *s)
+{
+	if (s->v4) {
+		be16(f + s->ip + 2, s->end - s->ip);
+		be16(f + s->ip + 10, 0);
+		be16(f + s->ip + 10, fold(sum16(f + s->ip, s->th - s->ip, 0)));
+	} else {
+		be16(f + s->ip + 4, s->end - s->th);
+	}
+	put_tcp_checksum(f, s);
+}
+
+/* Take what lies behind the first "cut" bytes of payload out of a segment, as one of its own. */
+static struct frame *split(struct frame *f, u32 cut)
+{
+	struct frame *rest;
+	struct segment s;
+	u32 data, at;
+
+	if (!find_segment(f->data, f->len, &s))
+		return NULL;
+	data = s.th + (f->data[s.th + 12] >> 4) * 4;
+	at = data + cut;
+	if (at >= s.end)
+		return NULL;
+	rest = frame_copy(f->data, s.end);
+	memmove(rest->data + data, f->data + at, s.end - at);
+	be32(rest->data + s.th + 4, rb32(f->data + s.th + 4) + cut);
+	s.end -= cut;
+	put_segment_end(rest->data, &s);
+	rest->len = s.end;
+	f->data[s.th + 13] &= ~(TCP_FIN | TCP_PSH);
+	s.end = at;
+	put_segment_end(f->data, &s);
+	f->len = at;
+	return rest;
+}
+
+/* A damaged frame goes on: now, or when its time has come. */
+static void pass_on(struct wire *w, int to, struct frame *f, const struct fault_verdict *v)
+{
+	u64 wait = v->delay_ns ? v->delay_ns : REORDER_NS;
+
+	if (!v->delay_ns && !v->reorder) {
+		port_emit(w, &w->port[to], f->data, f->len, false);
+		if (v->dup)
+			port_emit(w, &w->port[to], f->data, f->len, false);
+		free(f);
 		return;
-	v4 = f[ip] >> 4 == 4;
-	th = ip + (v4 ? (f[ip] & 15) * 4 : 40);
-	end = v4 ? ip + rb16(f + ip + 2) : ip + 40 + rb16(f + ip + 4);
-	if (th + 20 > end || end > len)
-		return;
-	be16(f + th + 16, 0);
-	be16(f + th + 16, tcp_checksum(f + ip, v4, f + th, end - th));
+	}
+	if (v->dup)
+		delay(w, frame_copy(f->data, f->len), to, mono_ns() + wait, v->reorder);
+	delay(w, f, to, mono_ns() + wait, v->reorder);
 }
 
 /* One frame leaves through one port, damaged as the rules say. */
 static void deliver(struct wire *w, int from, int to, u8 *data, u32 len)
 {
 	struct fault_verdict v;
-	struct frame *f;
+	struct frame *f, *rest;
 
 	if (!port_up(&w->port[to]))
 		return;
@@ -251,19 +325,14 @@ static void deliver(struct wire *w, int from, int to, u8 *data, u32 len)
 	f = frame_copy(data, len);
 	if (v.corrupt)
 		corrupt(f->data, len, &v);
-	if (v.dup && !v.delay_ns && !v.reorder)
-		port_emit(w, &w->port[to], f->data, len, false);
-	if (v.delay_ns || v.reorder) {
-		u64 wait = v.delay_ns ? v.delay_ns : REORDER_NS;
-
-		if (v.dup)
-			delay(w, frame_copy(f->data, len), to, mono_ns() + wait, v.reorder);
-		delay(w, f, to, mono_ns() + wait, v.reorder);
-		return;
-	}
-	port_emit(w, &w->port[to], f->data, len, false);
-	free(f);
-	release_overtaken(w, to);
+	do {
+		rest = v.split ? split(f, v.cut) : NULL;
+		pass_on(w, to, f, &v);
+		f = rest;
+		v.split = v.cut_on;
+	} while (f);
+	if (!v.delay_ns && !v.reorder)
+		release_overtaken(w, to);
 }
 
 /* switching */

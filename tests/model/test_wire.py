@@ -217,6 +217,33 @@ class WireTest(unittest.TestCase):
         self.assertNotEqual(pkt.payload, b"y" * 40)
         self.assertTrue(pkt.checksum_ok)
 
+    def test_split(self):
+        a, b = self.pair()
+        self.ctl("fault", "add", "split", "rate=1000", "payload=2", "offset=3")
+        whole = bytes(range(50))
+        for src, dst, ethertype in (("10.0.0.1", "10.0.0.2", 0x0800), ("fd00::1", "fd00::2", 0x86dd)):
+            seg = peer.tcp_segment(src, dst, 5, 6, 0xfffffffe, flags=peer.ACK | peer.FIN | peer.PSH, payload=whole)
+            a.sock.send(peer.ethernet(B_MAC, A_MAC, ethertype, peer.ip_header(src, dst, len(seg)) + seg))
+            first, rest = peer.Packet(b.recv()), peer.Packet(b.recv())
+            self.assertEqual((first.payload, rest.payload), (whole[:3], whole[3:]))
+            self.assertEqual((first.seq, rest.seq), (0xfffffffe, 1))
+            self.assertEqual((first.flags, rest.flags), (peer.ACK, peer.ACK | peer.FIN | peer.PSH))
+            self.assertTrue(first.checksum_ok and rest.checksum_ok)
+
+    def test_split_on(self):
+        a, b = self.pair()
+        self.ctl("fault", "add", "split", "rate=1000", "every=16")
+        for size in (15, 16, 17, 50):
+            whole = bytes(range(size))
+            seg = peer.tcp_segment("10.0.0.1", "10.0.0.2", 5, 6, 100, flags=peer.ACK | peer.PSH, payload=whole)
+            a.sock.send(peer.ethernet(B_MAC, A_MAC, 0x0800, peer.ip_header("10.0.0.1", "10.0.0.2", len(seg)) + seg))
+            for at in range(0, size, 16):
+                pkt = peer.Packet(b.recv())
+                self.assertEqual((pkt.payload, pkt.seq), (whole[at:at + 16], 100 + at))
+                self.assertEqual(pkt.flags, peer.ACK | (peer.PSH if at + 16 >= size else 0))
+                self.assertTrue(pkt.checksum_ok)
+        self.assertIn("every", self.ctl("fault", "add", "split", "rate=1000", "every=0", ok=False))
+
     def test_filters(self):
         a, b = self.pair()
 
