@@ -22,6 +22,9 @@ HOST_NEEDS = {"gcc": "gcc", "make": "make", "dpkg-deb": "dpkg", "tshark": "tshar
               "xz": "xz-utils"}
 HOST_LIBRARIES = {"/usr/include/stdio.h": "libc6-dev",
                   "/usr/lib/python3/dist-packages/pytest": "python3-pytest"}
+# what building a kernel takes besides
+DEBUG_NEEDS = {"bc": "bc", "bison": "bison", "flex": "flex"}
+DEBUG_LIBRARIES = {"/usr/include/libelf.h": "libelf-dev"}
 
 
 class Parser(argparse.ArgumentParser):
@@ -51,10 +54,10 @@ def lab_name(text):
     return text
 
 
-def install_host_needs():
+def install_host_needs(programs, libraries):
     """Install what the lab runs of the host's own and is missing; needs root."""
-    missing = sorted({pkg for prog, pkg in HOST_NEEDS.items() if not shutil.which(prog)}
-                     | {pkg for path, pkg in HOST_LIBRARIES.items() if not os.path.exists(path)})
+    missing = sorted({pkg for prog, pkg in programs.items() if not shutil.which(prog)}
+                     | {pkg for path, pkg in libraries.items() if not os.path.exists(path)})
     if not missing:
         return
     if os.geteuid():
@@ -69,7 +72,9 @@ def install_host_needs():
 
 def do_setup(args):
     """Fetch and build everything, so that `up` downloads nothing."""
-    install_host_needs()
+    install_host_needs(HOST_NEEDS, HOST_LIBRARIES)
+    if kernels.DEBUG in (args.kernel or ()):
+        install_host_needs(DEBUG_NEEDS, DEBUG_LIBRARIES)
     if args.update:
         for release in apt.RELEASES:
             (cache.root() / "apt" / release / "updated").unlink(missing_ok=True)
@@ -230,7 +235,7 @@ def do_kdir(args):
 def do_build(args):
     """Build irdma.ko for a kernel, outside the source tree."""
     source = args.source or lab.REPOSITORY
-    print(kernels.build_driver(args.kernel, source, args.out, args.make_args))
+    print(kernels.build_driver(args.kernel, source, args.out, args.make_args, fresh=args.fresh))
 
 
 def make_parser():
@@ -248,13 +253,13 @@ def make_parser():
         return c
 
     c = command("setup", do_setup, "fetch and build everything that up needs", named=False)
-    c.add_argument("--kernel", action="append", choices=kernels.KERNELS,
+    c.add_argument("--kernel", action="append", choices=kernels.ALL,
                    help="only this kernel (may be repeated)")
     c.add_argument("--update", action="store_true", help="look for newer kernels")
 
     c = command("up", do_up, "start hosts, load drivers, wait until the ports are active")
     c.add_argument("--kernel", type=per_host, default=kernels.DEFAULT,
-                   help=f"{', '.join(kernels.KERNELS)}; or A=7.3,B=6.1 (default {kernels.DEFAULT})")
+                   help=f"{', '.join(kernels.ALL)}; or A=7.3,B=6.1 (default {kernels.DEFAULT})")
     c.add_argument("--driver", type=per_host, default="intree",
                    help=f"{', '.join(lab.DRIVERS)}; or A=irdma,B=intree (default intree)")
     c.add_argument("--hosts", type=int, default=2, help="number of hosts (default 2)")
@@ -289,11 +294,12 @@ def make_parser():
     command("down", do_down, "end the lab")
 
     c = command("kdir", do_kdir, "print the KDIR to build modules for a kernel", named=False)
-    c.add_argument("kernel", choices=kernels.KERNELS)
+    c.add_argument("kernel", choices=kernels.ALL)
     c = command("build", do_build, "build irdma.ko for a kernel, outside the tree", named=False)
-    c.add_argument("--kernel", choices=kernels.KERNELS, default=kernels.DEFAULT)
+    c.add_argument("--kernel", choices=kernels.ALL, default=kernels.DEFAULT)
     c.add_argument("--source", help="tree of the driver (default: this one)")
     c.add_argument("--out", help="where to build (default: in the cache)")
+    c.add_argument("--fresh", action="store_true", help="everything anew, so that the compiler says all it has to")
     c.add_argument("make_args", nargs="*", metavar="MAKE-ARGUMENT")
     return p
 

@@ -5,6 +5,9 @@ For each: the image, headers and modules unpacked in the cache, an erofs image
 of the modules for the guests, an initramfs of the agent plus the few modules
 that reach the root disk, a KDIR, and siw.ko built from the source package
 (Debian leaves CONFIG_RDMA_SIW off).
+
+And one that Debian does not offer, "debug": its source with lockdep, KASAN and
+the like (debug.config), built here when somebody asks for it.
 """
 
 import hashlib
@@ -34,6 +37,10 @@ KERNELS = {
             ("image", "base", "binary", "modules")),
 }
 DEFAULT = "7.3"
+DEBUG = "debug"
+DEBUG_OF = "7.3"    # whose source
+ALL = (*KERNELS, DEBUG)
+DEBUG_CONFIG = Path(__file__).resolve().parent / "debug.config"
 
 # directories of /lib/modules/*/kernel that a guest gets
 MODULE_DIRS = ("arch", "block", "crypto", "fs", "lib", "net", "security", "drivers/base", "drivers/block",
@@ -52,8 +59,13 @@ SIW_OBJECTS = "siw_cm siw_cq siw_main siw_mem siw_qp siw_qp_tx siw_qp_rx siw_ver
 
 def check_name(name):
     """Raise a LabError when the lab has no kernel of that name."""
-    if name not in KERNELS:
-        raise LabError(f"no kernel {name!r}; there are {', '.join(KERNELS)}")
+    if name not in ALL:
+        raise LabError(f"no kernel {name!r}; there are {', '.join(ALL)}")
+
+
+def _debian(name):
+    """The Debian release that kernel `name`, its source and its compiler are from."""
+    return KERNELS[DEBUG_OF if name == DEBUG else name][0]
 
 
 def release(name):
@@ -62,6 +74,9 @@ def release(name):
     Looked up in the archive once and kept, until forget_releases().
     """
     check_name(name)
+    if name == DEBUG:
+        digest = hashlib.sha256(DEBUG_CONFIG.read_bytes()).hexdigest()[:8]
+        return f"{re.match('[0-9.]+', release(DEBUG_OF))[0]}-debug-{digest}"
     debian, pattern, _ = KERNELS[name]
 
     def build(tmp):
@@ -85,6 +100,8 @@ def forget_releases():
 def tree(name):
     """Return the directory with image, modules, headers and kbuild of kernel `name`."""
     rel = release(name)
+    if name == DEBUG:
+        return cache.entry(f"kernels/{rel}", _build_debug, f"building kernel {rel}, some ten minutes", 4000)
     debian, _, parts = KERNELS[name]
     final = cache.root() / "kernels" / rel
 
@@ -122,6 +139,52 @@ def _adapt_headers(t, final, rel, debian):
         (t / "lib/modules").rename(t / "usr/lib/modules")
 
 
+def _build_debug(tmp):
+    """Build the debug kernel from Debian's source package, laid out like the packages of the others."""
+    tools.need("bc", "bison", "flex", "gcc", "make")
+    rel = release(DEBUG)
+    t = tmp / "t"
+    src = t / f"usr/src/linux-headers-{rel}"
+    _unpack_source(DEBUG_OF, src)
+    cc = tools.compiler(_debian(DEBUG))
+    gcc = tools.COMPILERS[_debian(DEBUG)][0]
+    (src / ".kernelvariables").write_text(
+        f"override CROSS_COMPILE = {cc}/usr/bin/x86_64-linux-gnu-\nCC = $(CROSS_COMPILE){gcc}\n")
+    config = tmp / "config"
+    config.write_text(DEBUG_CONFIG.read_text() + f'CONFIG_LOCALVERSION="-{rel.partition("-")[2]}"\n')
+
+    def make(*words):
+        return cache.run(["make", "-s", "-C", src, f"-j{os.cpu_count()}", *words], f"building kernel {rel}")
+
+    make(f"KCONFIG_ALLCONFIG={config}", "allnoconfig")
+    built = (src / ".config").read_text().splitlines()
+    lost = [s for s in config.read_text().splitlines() if s.startswith("CONFIG_") and s not in built]
+    if lost:
+        raise LabError(f"{DEBUG_CONFIG.name}: kernel {rel} does not take {', '.join(lost)}")
+    make("bzImage", "modules")
+    make("modules_install", f"INSTALL_MOD_PATH={t / 'usr'}", "DEPMOD=true")
+    (t / "boot").mkdir()
+    shutil.copyfile(src / "arch/x86/boot/bzImage", t / f"boot/vmlinuz-{rel}")
+    for path in src.rglob("*.[cSo]"):
+        if path.relative_to(src).parts[0] not in ("scripts", "tools"):
+            path.unlink()
+    return t
+
+
+def _source_package(name, into):
+    """Fetch the source package of kernel `name` into a directory; returns its path."""
+    return apt.Suite(_debian(name)).fetch([f"linux-source-{name}"], into, closure=False)[0]
+
+
+def _unpack_source(name, into):
+    """Unpack the source package of kernel `name`."""
+    deb = _source_package(name, into.parent / "deb")
+    into.mkdir(parents=True)
+    cache.run(["sh", "-c", f"dpkg-deb --fsys-tarfile {deb} | tar -xO --wildcards '*.tar.xz' | "
+               f"tar -xJ --strip-components=1 -C {into}"], f"unpacking {deb.name}")
+    cache.remove(into.parent / "deb")
+
+
 def kdir(name):
     """Return the KDIR to build modules for kernel `name` against; usable on this host."""
     return tree(name) / f"usr/src/linux-headers-{release(name)}"
@@ -141,6 +204,9 @@ def vmlinux(name):
 
     QEMU enters it directly (PVH): the guest need not decompress it, which takes seconds of TCG.
     """
+    if name == DEBUG:
+        return _vmlinuz(name)       # with KASAN it does not survive being entered that way
+
     def build(tmp):
         data = _vmlinuz(name).read_bytes()
         # Documentation/arch/x86/boot.rst: setup_sects, payload_offset, payload_length; the last
@@ -305,6 +371,8 @@ def initramfs(name):
 def siw(name):
     """Return siw.ko (software iWARP) for kernel `name`, built from its source package."""
     rel = release(name)
+    if name == DEBUG:
+        return modules_dir(name) / "kernel/drivers/infiniband/sw/siw/siw.ko"
 
     def build(tmp):
         _extract_siw(name, tmp / "src")
@@ -319,10 +387,9 @@ def siw(name):
 
 def _extract_siw(name, into):
     """Take drivers/infiniband/sw/siw out of the kernel's source package."""
-    debian = KERNELS[name][0]
-    debs = apt.Suite(debian).fetch([f"linux-source-{name}"], into.parent / "deb", closure=False)
+    package = _source_package(name, into.parent / "deb")
     into.mkdir()
-    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", debs[0]], stdout=subprocess.PIPE,
+    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL) as outer:
         with tarfile.open(fileobj=outer.stdout, mode="r|") as deb:
             for member in deb:
@@ -351,17 +418,17 @@ def _extract_dir(stream, directory, into):
 
 def strip_debug(module, name, out):
     """Write `module` without its debug information to `out`; return out."""
-    strip = tools.compiler(KERNELS[name][0]) / "usr/bin/x86_64-linux-gnu-strip"
+    strip = tools.compiler(_debian(name)) / "usr/bin/x86_64-linux-gnu-strip"
     cache.run([strip, "-g", "-o", out, module], f"stripping {module}")
     return out
 
 
-def build_driver(name, source, out=None, make_args=(), quiet=False, copy=None):
+def build_driver(name, source, out=None, make_args=(), quiet=False, copy=None, fresh=False):
     """Build irdma.ko of tree `source` for kernel `name`, in `out` (default: in the cache, a place for each tree).
 
     The sources are copied there, so that builds for several kernels do not meet.
     quiet: show the compiler's words only when it fails.  copy: put irdma.ko there before
-    another build may replace it.  Returns the path of irdma.ko.
+    another build may replace it.  fresh: forget the build before.  Returns the path of irdma.ko.
     """
     rel = release(name)
     source = Path(source)
@@ -369,25 +436,38 @@ def build_driver(name, source, out=None, make_args=(), quiet=False, copy=None):
         raise LabError(f"{source} holds no Kbuild; give the directory of the driver's sources")
     tree = hashlib.sha256(bytes(source.resolve())).hexdigest()[:12]
     out = Path(out or cache.root() / "build" / f"{rel}-{tree}")
+    # make takes more than a second to find that there is nothing to do, which each lab would wait for
+    stamp, words = out / ".built", [f"KDIR={kdir(name)}", *make_args]
     with cache.lock(f"build-{rel}-{tree}"):
-        _mirror(source, out)
-        r = subprocess.run(["make", f"-j{os.cpu_count()}", "-C", out, f"KDIR={kdir(name)}", *make_args],
-                           stdin=subprocess.DEVNULL, check=False, text=True,
-                           stdout=subprocess.PIPE if quiet else None,
-                           stderr=subprocess.STDOUT if quiet else None)
-        if r.returncode:
-            if quiet:
-                sys.stderr.write(r.stdout)
-            raise LabError(f"building irdma.ko for {rel} failed; the compiler's messages are above")
-        if not (out / "irdma.ko").exists():
-            raise LabError(f"make succeeded but left no irdma.ko in {out}")
+        if fresh:
+            cache.remove(out)
+        built = stamp.read_text() if stamp.exists() and (out / "irdma.ko").exists() else None
+        stamp.unlink(missing_ok=True)
+        if _mirror(source, out) or built != "\n".join(words):
+            _make_driver(rel, out, words, quiet)
+        stamp.write_text("\n".join(words))
         return Path(shutil.copy(out / "irdma.ko", copy)) if copy else out / "irdma.ko"
 
 
+def _make_driver(rel, out, make_args, quiet):
+    """Run make in `out`; `rel` is for what is said when it fails."""
+    r = subprocess.run(["make", f"-j{os.cpu_count()}", "-C", out, *make_args],
+                       stdin=subprocess.DEVNULL, check=False, text=True,
+                       stdout=subprocess.PIPE if quiet else None,
+                       stderr=subprocess.STDOUT if quiet else None)
+    if r.returncode:
+        if quiet:
+            sys.stderr.write(r.stdout)
+        raise LabError(f"building irdma.ko for {rel} failed; the compiler's messages are above")
+    if not (out / "irdma.ko").exists():
+        raise LabError(f"make succeeded but left no irdma.ko in {out}")
+
+
 def _mirror(source, out):
-    """Bring the driver's top-level files and scripts/ of `source` to `out`, newer ones only."""
+    """Bring the driver's top-level files and scripts/ of `source` to `out`; returns whether one was not there so."""
     out.mkdir(parents=True, exist_ok=True)
     wanted = set()
+    changed = False
     candidates = [p for p in source.iterdir()
                   if p.name in ("Makefile", "Kbuild", "dkms.conf") or p.suffix in (".c", ".h", ".S")]
     candidates += [p for p in (source / "scripts").rglob("*") if p.is_file()]
@@ -403,9 +483,12 @@ def _mirror(source, out):
         dst.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(path, dst)
         os.utime(dst)
+        changed = True
     for path in out.glob("*.[ch]"):
         if path.relative_to(out) not in wanted and not path.name.endswith(".mod.c"):
             path.unlink()
+            changed = True
+    return changed
 
 
 def describe():

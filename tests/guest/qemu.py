@@ -92,6 +92,9 @@ class Machine:
         listener.bind(str(agent_path))
         listener.listen(1)
         prefix, env = tools.qemu()
+        if kernel == kernels.DEBUG:
+            mem_mb *= 2     # half of it for the records of the checks
+            cmdline += " kmemleak=on"
         argv = prefix + self._arguments(kernel, nics, image, mem_mb, cpus, cmdline, agent_path)
         self._daemon = Daemon(f"QEMU of {name}", argv, work / f"{name}.qemu",
                               dict(os.environ, **env))

@@ -18,7 +18,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from guest import Lab, LabError, Timeout, apt, cache, cli, kernels, qemu, splat  # noqa: E402
+from guest import Host, Lab, LabError, Timeout, apt, cache, cli, kernels, qemu, splat  # noqa: E402
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "lab"
 
@@ -184,6 +184,8 @@ def test_no_archive(tmp_path):
     ("[    1.0] INFO: task rping:12 blocked for more than 120 seconds.", True),
     ("[    1.0] rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:", True),
     ("[    1.0] irdma0: 3 QPs leaked", True),
+    ("[    1.0] general protection fault, probably for non-canonical address 0xdead000000000100: 0000 [#1]", True),
+    ("[    1.0] traps: ib_send_bw[9] general protection fault ip:7f sp:7f error:0 in librdmacm.so.1.3", False),
     ("[    1.0] Kernel command line: oops=panic", False),
     ("[    1.0] ice 0000:00:04.0 eth0: NIC Link is up 100 Gbps", False),
     ("[    1.0] Key type dns_resolver registered; debug: BUGS none", False),
@@ -310,20 +312,60 @@ def test_guest_that_does_not_boot(leaves_nothing):
             pass
 
 
+def test_boots_again_after_a_fault_of_tcg(leaves_nothing, monkeypatch):
+    """With this command line the kernel panics; only the first start has it."""
+    starts = []
+    start = Host.start
+
+    def first_start_fails(host):
+        starts.append(host.name)
+        if len(starts) > 1:
+            host._lab.cmdline = ""
+        start(host)
+
+    monkeypatch.setattr(Host, "start", first_start_fails)
+    monkeypatch.setattr("guest.lab.TCG_FAULT", re.compile("Kernel panic"))
+    with Lab(hosts=1, driver="none", accel="tcg", cmdline="rdinit=/none") as lab:
+        assert lab["A"].run("echo up").check().out == "up\n"
+        lab.check_splats()
+    assert starts == ["A", "A"]
+
+
+# scripts/lab that goes no further once it has said WORD, and says who waits
+HELD_LAB = """
+import os, sys, time
+from guest import cache, cli
+progress = cache.progress
+def hold(text):
+    progress(text)
+    if sys.argv[1] in text:
+        progress(f"held: {os.getpid()}")
+        time.sleep(60)
+        sys.exit("nobody came")
+cache.progress = hold
+sys.exit(cli.main(sys.argv[2:]))
+"""
+
+
 @pytest.mark.parametrize("after", ["guests boot", "guests are up"])
 def test_ctrl_c_leaves_nothing(after):
     name = f"test{os.getpid()}"
     # a shell's background job, which this may be, ignores the signal
-    with subprocess.Popen(["env", "--default-signal=INT", SCRIPT, "up", "--name", name, "--accel", "tcg"], text=True,
-                          stderr=subprocess.PIPE, stdout=subprocess.PIPE) as p:
+    with subprocess.Popen(["env", "--default-signal=INT", sys.executable, "-c", HELD_LAB, after,
+                           "up", "--name", name, "--accel", "tcg"], cwd=SCRIPT.parents[1] / "tests",
+                          text=True, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL) as p:
+        said = []
         for line in p.stderr:
-            if after in line:
+            said.append(line)
+            if "held: " in line:
                 break
-        children = Path(f"/proc/{p.pid}/task/{p.pid}/children").read_text().split()
-        assert len(children) == 1 and leftovers(children[0])
+        else:
+            pytest.fail(f"expected {after!r}, the lab ended after {''.join(said)!r}")
+        pid = said[-1].split()[-1]
+        assert leftovers(pid)
         p.send_signal(signal.SIGINT)
         assert p.wait(30) == 130
-    assert not leftovers(children[0])
+    assert not leftovers(pid)
     assert not (cache.root() / "run" / name).exists()
 
 
