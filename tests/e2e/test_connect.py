@@ -155,5 +155,9 @@ def test_killed_client(ours):
 
 
 @pytest.mark.ci_kernel("6.12")
-def test_cmtime(ours):
+@pytest.mark.parametrize("mapped", [False, True], ids=["own-port", "mapped-port"])
+def test_cmtime(ours, mapped):
+    """mapped: iwpmd runs, and gives each listener and connection another port than it asked for."""
+    for host in ours.hosts.values() if mapped else ():
+        traffic.start_port_mapper(host)
     traffic.cmtime(ours["B"], ours["A"], connections=100)

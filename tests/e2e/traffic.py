@@ -7,14 +7,17 @@ some time.
 import contextlib
 import json
 import re
+import tempfile
 import time
 from pathlib import Path
 
-from guest.errors import LabError
+import programs
+from guest.errors import LabError, Timeout
 
 LISTEN_TIMEOUT_S = 20
 FIRST_PORT = 7999
 ENDLESS_PORT = 7173
+UCMATOSE_PORT = 7471
 
 
 def device_number(host):
@@ -77,6 +80,8 @@ def pair(server, server_cmd, client, client_cmd, port, timeout=60):
         assert c.rc == 0, (f"`{client_cmd}` on {client.name}: expected exit code 0, got {c.rc}: "
                            f"{(c.err.strip() or c.out.strip())[-300:]}")
         r = s.wait(timeout)
+    except Timeout as e:
+        raise Timeout(f"{e}; the server said {s.last_words!r}") from None
     finally:
         end(s)      # and its listener is gone: another may come at once
     assert r.rc == 0, (f"`{server_cmd}` on {server.name}: expected exit code 0, got {r.rc}: "
@@ -150,6 +155,19 @@ def revive(host):
         host.load_driver()
 
 
+def again(run, others_fault, times=3):
+    """Call run(), once more each time that it fails by a fault which is not this driver's.
+
+    others_fault: regular expression for the message of the exception.
+    """
+    for left in reversed(range(times)):
+        try:
+            return run()
+        except (AssertionError, LabError) as e:
+            if not left or not re.search(others_fault, str(e)):
+                raise
+
+
 def rping_siw_server(server, client, size, **options):
     """rping to a siw server, tried again when siw fails by a fault of its own.
 
@@ -157,42 +175,55 @@ def rping_siw_server(server, client, size, **options):
     more data comes; the client then waits for ever, and when it goes the server's kernel may
     stop (SIW_FAULT).  Nothing a peer does avoids that.
     """
-    for attempt in range(3):
+    def run():
         revive(server)
-        try:
-            return rping(server, client, size, timeout=15, **options)
-        except LabError:
-            if attempt == 2:
-                raise
+        return rping(server, client, size, timeout=15, **options)
+    return again(run, "did not come to an end|see its console log")
 
 
 # perftest's own faults, neither of which a driver can help.  Its two ends talk over a first
 # connection, and then each goes for the measured ones at once: a client that comes before the
 # server's second listener is refused, and may die of it (SIGSEGV).  And it measures the
 # processor's clock, which fails on a busy machine.
-PERFTEST_FAULTS = ("RDMA_CM_EVENT_REJECTED", "Correlation coefficient")
+PERFTEST_FAULTS = "RDMA_CM_EVENT_REJECTED|Correlation coefficient"
 
 
 def perftest(tool, server, client, opts="", port=18515, timeout=120):
     """One perftest program with the connection manager; returns its result rows as numbers."""
     base = f"{tool} -R -p {port} {opts}"
-    for attempt in range(3):
-        try:
-            _, c = pair(server, base, client, f"{base} {server.ip4}", port, timeout)
-            break
-        except AssertionError as e:
-            if attempt == 2 or not any(fault in str(e) for fault in PERFTEST_FAULTS):
-                raise
+    _, c = again(lambda: pair(server, base, client, f"{base} {server.ip4}", port, timeout), PERFTEST_FAULTS)
     rows = [line.split() for line in c.out.splitlines() if re.match(r"^\s*\d+\s+\d+\s+[\d.]+", line)]
     assert rows, f"{tool}: expected a result row, got: {c.out[-400:]!r}"
     return [[float(x) for x in r] for r in rows]
 
 
+INTREE_FAULT = "RDMA_CM_EVENT_REJECTED, error: -104"
+
+
+def despite_intree(server, client, port, run):
+    """run(); again, when a host has the in-tree driver and run() fails by a fault of that.
+
+    It answers a SYN from the ports of a connection that has ended, but that it has not
+    forgotten, with the numbers of the old one, and the peer must reset.
+    """
+    if "intree" not in (server.driver, client.driver):
+        return run()
+
+    def run_alone():
+        # what asks for a listener that was killed has its port for a moment longer
+        deadline = time.monotonic() + LISTEN_TIMEOUT_S
+        while re.search(rf"src-addr \S+:{port}\b", server.run("rdma resource show cm_id").out):
+            assert time.monotonic() < deadline, f"host {server.name}: expected port {port} to become free"
+        return run()
+    return again(run_alone, INTREE_FAULT)
+
+
 def ucmatose(server, client, connections=50, count=10, size=1000, tos=0, timeout=90):
     """Many connections at once; every one must be made and carry its messages.  tos: of IPv4."""
     opts = f"-c {connections} -C {count} -S {size} -t {tos}"
-    r, c = pair(server, f"ucmatose {opts}", client, f"ucmatose {opts} -s {server.ip4}", 7471, timeout)
-    for side, result in (("server", r), ("client", c)):
+    results = despite_intree(server, client, UCMATOSE_PORT, lambda: pair(
+        server, f"ucmatose {opts}", client, f"ucmatose {opts} -s {server.ip4}", UCMATOSE_PORT, timeout))
+    for side, result in zip(("server", "client"), results):
         assert "return status 0" in result.out, (
             f"ucmatose {side}: expected 'return status 0', got {result.out.strip()[-200:]!r}")
 
@@ -218,19 +249,22 @@ def start_port_mapper(host):
 
 
 def cmtime(server, client, connections=100, port=7471, timeout=120):
-    """cmtime's first table: step -> [us per step, total us, us per connection, sum, max, min].
+    """cmtime's first table: step -> [us per step, total us, us per connection, sum, max, min]."""
+    with tempfile.TemporaryDirectory() as tmp:
+        library = programs.build("cmtime_sync", Path(tmp), "-shared", "-fPIC")
+        for host in (server, client):
+            host.put(library, "/tmp/cmtime_sync.so")
+    return despite_intree(server, client, port, lambda: cmtime_once(server, client, connections, port, timeout))
 
-    cmtime synchronises both ends over a TCP connection to the very port it measures, so
-    the port mapper must give the RDMA listener another one.  Its second part connects
-    without a QP, which iWARP cannot: rdma_connect says "Invalid argument" there.
-    """
-    for host in (server, client):
-        start_port_mapper(host)
+
+def cmtime_once(server, client, connections, port, timeout):
+    """See cmtime().  A second part connects without a QP, to which rdma_connect says "Invalid argument" on iWARP."""
+    cmd = f"LD_PRELOAD=/tmp/cmtime_sync.so cmtime -c {connections} -p {port}"
     before = adapter_listeners(server)
-    s = server.popen(f"cmtime -c {connections} -p {port}")
+    s = server.popen(cmd)
     try:
         wait_listening(server, port, s, before)
-        c = client.run(f"cmtime -c {connections} -p {port} -s {server.ip4}", timeout=timeout)
+        c = client.run(f"{cmd} -s {server.ip4}", timeout=timeout)
     finally:
         end(s)
     table = {}
@@ -239,7 +273,8 @@ def cmtime(server, client, connections=100, port=7471, timeout=120):
         if m:
             table[m[1]] = [int(x) for x in m.groups()[1:]]
     assert table.get("full connect", [0])[0] > 0, (
-        f"cmtime: expected the time of {connections} connections, got {c.err.strip()!r} after {c.out[-300:]!r}")
+        f"cmtime: expected the time of {connections} connections, got exit code {c.rc}, {c.err.strip()!r} after "
+        f"{c.out[-150:]!r}; the server said {s.last_words!r}")
     return table
 
 

@@ -107,6 +107,11 @@ class Command:
         """Standard error so far, as text."""
         return bytes(self._err).decode(errors="replace")
 
+    @property
+    def last_words(self):
+        """The end of standard error so far, or else of standard output, for a message."""
+        return (self.err.strip() or self.out.strip())[-150:]
+
     def poll(self):
         """Return the exit code or None."""
         return self.rc
@@ -147,7 +152,7 @@ class Command:
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
                 raise Timeout(f"{self._agent.name}: `{_text(self.argv)}` did not come "
-                              f"{what} in {timeout} s")
+                              f"{what} in {timeout} s; it said {self.last_words!r}")
             self._cond.wait(left)
 
     def wait(self, timeout=60):
