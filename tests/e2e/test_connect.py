@@ -155,9 +155,14 @@ def test_killed_client(ours):
 
 
 @pytest.mark.ci_kernel("6.12")
-@pytest.mark.parametrize("mapped", [False, True], ids=["own-port", "mapped-port"])
-def test_cmtime(ours, mapped):
-    """mapped: iwpmd runs, and gives each listener and connection another port than it asked for."""
-    for host in ours.hosts.values() if mapped else ():
+def test_cmtime(ours):
+    """A thousand at once, where the in-tree driver has no memory for 300."""
+    traffic.cmtime(ours["B"], ours["A"], connections=1000)
+
+
+@pytest.mark.ci_kernel("6.12")
+def test_cmtime_with_port_mapper(ours):
+    """iwpmd gives each listener and connection another port than it asked for."""
+    for host in ours.hosts.values():
         traffic.start_port_mapper(host)
     traffic.cmtime(ours["B"], ours["A"], connections=100)
