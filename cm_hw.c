@@ -573,7 +573,9 @@ void irdma_net_stop(struct irdma_device *dev)
  */
 void irdma_net_mtu_changed(struct irdma_device *dev)
 {
+	irdma_debugfs_del(dev);		/* its readers look at the queue */
 	irdma_ieq_stop(dev);
 	if (irdma_ieq_start(dev))
 		irdma_mark_dead(dev, "exception queue lost after a change of the MTU");
+	irdma_debugfs_add(dev);
 }

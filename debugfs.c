@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Counters of the connection engine and of the raw queues in debugfs, one name and value a
- * line: irdma/<PCI address>/cm_counters, cm_drops, ilq.
+ * line: irdma/<PCI address>/cm_counters, cm_drops, ilq, ieq.
  *
  * cm_hw.c calls this (process context) while engine and queues exist; a reader keeps a file
  * from being removed, so they outlive every reader.
@@ -11,6 +11,7 @@
 
 #include "cm.h"
 #include "debugfs.h"
+#include "ieq.h"
 #include "ilq.h"
 #include "irdma.h"
 
@@ -42,29 +43,55 @@ static int cm_drops_show(struct seq_file *file, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(cm_drops);
 
-static void show_queue(struct seq_file *file, const struct irdma_ilq *ilq)
+static void show_queue(struct seq_file *file, const struct irdma_ilq_stats *stats)
 {
-	struct irdma_ilq_stats stats;
-
-	if (!ilq)
-		return;
-	irdma_ilq_read_stats(ilq, &stats);
-	seq_printf(file, "sent %llu\n", stats.sent);
-	seq_printf(file, "send_errors %llu\n", stats.send_errors);
-	seq_printf(file, "no_buffer %llu\n", stats.no_buffer);
-	seq_printf(file, "received %llu\n", stats.received);
-	seq_printf(file, "rx_errors %llu\n", stats.rx_errors);
-	seq_printf(file, "rx_bad %llu\n", stats.rx_bad);
+	seq_printf(file, "sent %llu\n", stats->sent);
+	seq_printf(file, "send_errors %llu\n", stats->send_errors);
+	seq_printf(file, "no_buffer %llu\n", stats->no_buffer);
+	seq_printf(file, "received %llu\n", stats->received);
+	seq_printf(file, "rx_errors %llu\n", stats->rx_errors);
+	seq_printf(file, "rx_bad %llu\n", stats->rx_bad);
 }
 
 static int ilq_show(struct seq_file *file, void *unused)
 {
 	struct irdma_device *dev = file->private;
+	struct irdma_ilq_stats stats;
 
-	show_queue(file, dev->ilq);
+	if (!dev->ilq)
+		return 0;
+	irdma_ilq_read_stats(dev->ilq, &stats);
+	show_queue(file, &stats);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(ilq);
+
+static int ieq_show(struct seq_file *file, void *unused)
+{
+	static const char *const names[] = {
+		[IRDMA_IEQ_KEPT] = "kept",
+		[IRDMA_IEQ_COPIED] = "copied",
+		[IRDMA_IEQ_REFUSED] = "refused",
+		[IRDMA_IEQ_MALFORMED] = "malformed",
+		[IRDMA_IEQ_NO_QP] = "no_qp",
+		[IRDMA_IEQ_NO_STREAM] = "no_stream",
+		[IRDMA_IEQ_BROKEN] = "broken",
+		[IRDMA_IEQ_FULL] = "full",
+		[IRDMA_IEQ_FPDUS] = "fpdus",
+	};
+	struct irdma_device *dev = file->private;
+	struct irdma_ieq_stats stats;
+	unsigned int i;
+
+	if (!dev->ieq)
+		return 0;
+	irdma_ieq_read_stats(dev, &stats);
+	show_queue(file, &stats.queue);
+	for (i = 0; i < IRDMA_IEQ_COUNTER_COUNT; i++)
+		seq_printf(file, "%s %llu\n", names[i], stats.counters[i]);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(ieq);
 
 /**
  * irdma_debugfs_add - make the files of a device
@@ -79,6 +106,7 @@ void irdma_debugfs_add(struct irdma_device *dev)
 	debugfs_create_file("cm_counters", 0444, dir, dev, &cm_counters_fops);
 	debugfs_create_file("cm_drops", 0444, dir, dev, &cm_drops_fops);
 	debugfs_create_file("ilq", 0444, dir, dev, &ilq_fops);
+	debugfs_create_file("ieq", 0444, dir, dev, &ieq_fops);
 }
 
 /**

@@ -76,6 +76,7 @@ struct ieq_stream {
  * @lock: streams
  * @streams: QP number -> stream
  * @max_fpdu: bytes, what fits into a segment
+ * @counters: enum irdma_ieq_counter, written by the tasklet or under @lock
  * @rcu: frees it, for irdma_ieq_forget()
  */
 struct irdma_ieq {
@@ -84,6 +85,7 @@ struct irdma_ieq {
 	spinlock_t lock;
 	struct xarray streams;
 	u32 max_fpdu;
+	u64 counters[IRDMA_IEQ_COUNTER_COUNT];
 	struct rcu_head rcu;
 };
 
@@ -270,6 +272,7 @@ static void stream_run(struct ieq_stream *stream)
 			break;
 		}
 		stream_send(stream, tx, seq, len);
+		stream->ieq->counters[IRDMA_IEQ_FPDUS]++;
 	}
 	stream_free_bufs(stream, &stream->fpdus.used);
 }
@@ -380,14 +383,21 @@ static struct irdma_qp *ieq_find_qp(struct irdma_ieq *ieq, const struct irdma_cm
 	return ibqp ? to_irdma_qp(ibqp) : NULL;
 }
 
-static bool ieq_take(struct irdma_ieq *ieq, struct irdma_qp *qp, const struct ieq_frame *frame,
-		     struct irdma_ilq_buf *buf)
+/* What becomes of a frame; of those IRDMA_IEQ_KEPT the buffer is the stream's. */
+static enum irdma_ieq_counter ieq_take(struct irdma_ieq *ieq, struct irdma_qp *qp,
+				       const struct ieq_frame *frame, struct irdma_ilq_buf *buf)
 {
 	struct ieq_stream *stream = stream_find(ieq, qp, frame, buf);
 	enum irdma_fpdu_added added;
 
-	if (!stream || stream->broken || stream->num_bufs >= IEQ_STREAM_BUFS)
-		return false;
+	if (!stream)
+		return IRDMA_IEQ_NO_STREAM;
+	if (stream->num_bufs >= IEQ_STREAM_BUFS)
+		stream_run(stream);	/* there may have been no transmit buffer before */
+	if (stream->broken)
+		return IRDMA_IEQ_BROKEN;
+	if (stream->num_bufs >= IEQ_STREAM_BUFS)
+		return IRDMA_IEQ_FULL;
 	buf->seg.data = frame->data;
 	buf->seg.len = frame->len;
 	added = irdma_fpdu_add(&stream->fpdus, &buf->seg, frame->seq);
@@ -396,26 +406,35 @@ static bool ieq_take(struct irdma_ieq *ieq, struct irdma_qp *qp, const struct ie
 	if (added != IRDMA_FPDU_REFUSED)
 		stream->tcp = *frame->tcp;
 	stream_run(stream);
-	return added == IRDMA_FPDU_KEPT;
+	return added == IRDMA_FPDU_KEPT ? IRDMA_IEQ_KEPT :
+	       added == IRDMA_FPDU_COPIED ? IRDMA_IEQ_COPIED : IRDMA_IEQ_REFUSED;
+}
+
+static enum irdma_ieq_counter ieq_handle(struct irdma_ieq *ieq, struct irdma_ilq_buf *buf)
+{
+	enum irdma_ieq_counter fate;
+	struct ieq_frame frame;
+	struct irdma_qp *qp;
+
+	if (!ieq_parse(&buf->rx, &frame))
+		return IRDMA_IEQ_MALFORMED;
+	qp = ieq_find_qp(ieq, &frame.quad);
+	if (!qp)
+		return IRDMA_IEQ_NO_QP;
+	spin_lock_bh(&ieq->lock);
+	fate = ieq_take(ieq, qp, &frame, buf);
+	spin_unlock_bh(&ieq->lock);
+	irdma_qp_rem_ref(&qp->ibqp);
+	return fate;
 }
 
 static bool ieq_receive(void *arg, struct irdma_ilq_buf *buf)
 {
 	struct irdma_ieq *ieq = arg;
-	struct ieq_frame frame;
-	struct irdma_qp *qp;
-	bool kept;
+	enum irdma_ieq_counter fate = ieq_handle(ieq, buf);
 
-	if (!ieq_parse(&buf->rx, &frame))
-		return false;
-	qp = ieq_find_qp(ieq, &frame.quad);
-	if (!qp)
-		return false;
-	spin_lock_bh(&ieq->lock);
-	kept = ieq_take(ieq, qp, &frame, buf);
-	spin_unlock_bh(&ieq->lock);
-	irdma_qp_rem_ref(&qp->ibqp);
-	return kept;
+	ieq->counters[fate]++;
+	return fate == IRDMA_IEQ_KEPT;
 }
 
 /* --- life --- */
@@ -483,6 +502,19 @@ void irdma_ieq_forget(struct irdma_device *dev, u32 qpn)
 		spin_unlock_bh(&ieq->lock);
 	}
 	rcu_read_unlock();
+}
+
+/**
+ * irdma_ieq_read_stats - copy the counters of the exception queue
+ * @dev: device, which has the queue
+ * @stats: where to
+ *
+ * Context: any.
+ */
+void irdma_ieq_read_stats(const struct irdma_device *dev, struct irdma_ieq_stats *stats)
+{
+	irdma_ilq_read_stats(dev->ieq->ilq, &stats->queue);
+	memcpy(stats->counters, dev->ieq->counters, sizeof(stats->counters));
 }
 
 /**

@@ -22,6 +22,7 @@
 #include "ilq.h"
 #include "qos.h"
 #include "qpc.h"
+#include "wq.h"
 
 #define ILQ_BUDGET		64	/* completions until others may run */
 #define ILQ_QUANTUM		32	/* bytes of a WQE and of a CQ slot */
@@ -53,11 +54,6 @@
 #define EXT_QW2_VLAN		GENMASK_ULL(63, 48)
 #define EXT_QW3_VLAN_VALID	BIT_ULL(60)
 #define EXT_QW3_MAC_VALID	BIT_ULL(61)
-
-/* CQ shadow area (spec 02, 6.3) */
-#define SHADOW_QW0_HEAD		GENMASK_ULL(19, 0)
-#define SHADOW_QW4_ARM_NEXT	BIT_ULL(14)
-#define SHADOW_QW4_SEQ		GENMASK_ULL(17, 16)
 
 /* UDA context (spec 01, 3.5) */
 #define QPC_QW3_SQ_SIZE		GENMASK_ULL(15, 12)
@@ -94,6 +90,7 @@ struct ilq_cqe {
  * @cq_size: slots
  * @cq_head: next slot to read
  * @cq_polarity: valid bit expected there
+ * @armed: an event was asked for and has not come
  * @sq: SQ ring
  * @rq: RQ ring
  * @txs: all transmit buffers
@@ -128,6 +125,7 @@ struct irdma_ilq {
 	u32 cq_size;
 	u32 cq_head;
 	bool cq_polarity;
+	bool armed;
 
 	__le64 *sq;
 	__le64 *rq;
@@ -434,7 +432,7 @@ static bool ilq_poll(struct irdma_ilq *ilq, struct ilq_cqe *cqe)
 		ilq_advance(ilq);
 	}
 	ilq_advance(ilq);
-	WRITE_ONCE(ilq->cq_shadow[0], cpu_to_le64(FIELD_PREP(SHADOW_QW0_HEAD, ilq->cq_head)));
+	irdma_cq_shadow_set_head(ilq->cq_shadow, ilq->cq_head);
 	return true;
 }
 
@@ -459,15 +457,16 @@ static void ilq_complete(struct irdma_ilq *ilq, const struct ilq_cqe *cqe)
 		ilq_received(ilq, idx, cqe);
 }
 
+/*
+ * Not again before the event has come: the arm sequence has two bits, and a hardware that reads
+ * it after four more arms sees no change (see arm_hw() in cq.c).
+ */
 static void ilq_arm(struct irdma_ilq *ilq)
 {
-	u64 qw4 = le64_to_cpu(ilq->cq_shadow[4]);
-	u64 seq = FIELD_GET(SHADOW_QW4_SEQ, qw4) + 1;
-
-	qw4 &= ~SHADOW_QW4_SEQ;
-	qw4 |= SHADOW_QW4_ARM_NEXT | FIELD_PREP(SHADOW_QW4_SEQ, seq & 3);
-	WRITE_ONCE(ilq->cq_shadow[4], cpu_to_le64(qw4));
-	wmb();	/* hardware reads the shadow area when the doorbell arrives */
+	if (READ_ONCE(ilq->armed))
+		return;
+	WRITE_ONCE(ilq->armed, true);
+	irdma_cq_shadow_arm(ilq->cq_shadow, false);
 	irdma_arm_cq(ilq->dev, ilq->config.cqn);
 }
 
@@ -492,6 +491,7 @@ static void ilq_comp(struct irdma_cq_handler *handler)
 {
 	struct irdma_ilq *ilq = container_of(handler, struct irdma_ilq, handler);
 
+	WRITE_ONCE(ilq->armed, false);
 	tasklet_schedule(&ilq->tasklet);
 }
 

@@ -4,7 +4,13 @@ import re
 import statistics
 from pathlib import Path
 
+import traffic
+
 REPORTS = Path(__file__).resolve().parents[2] / "build" / "check"
+FEW, MORE = 100, 400     # connections; what the first ones fetch for all is not counted
+PORT = 7471
+# most of it belongs to the RDMA core, with either driver
+MEMORY = {"memory of a connection, connecting host, KiB": "A", "memory of a connection, accepting host, KiB": "B"}
 
 
 def kernel_kib(host):
@@ -18,6 +24,16 @@ def kernel_kib(host):
     lists = re.findall(r"^\s+count:\s+(\d+)", host.run("cat /proc/zoneinfo").check().out, re.M)
     used = ("MemFree", "Cached", "Buffers", "SReclaimable", "AnonPages", "PageTables", "SecPageTables")
     return int(info["MemTotal"]) - sum(int(info.get(k, 0)) for k in used) - 4 * sum(map(int, lists))
+
+
+def of_held_connections(lab):
+    """What each of MORE connections from host A to host B costs when there are FEW already: {what: cost}."""
+    hosts = {what: lab[name] for what, name in MEMORY.items()}
+    with traffic.held_connections(lab["B"], lab["A"], FEW, PORT):
+        before = {what: kernel_kib(host) for what, host in hosts.items()}
+        with traffic.held_connections(lab["B"], lab["A"], MORE, PORT + 1) as connect_us:
+            found = {what: (kernel_kib(host) - before[what]) / MORE for what, host in hosts.items()}
+    return {"connect, one after the other, us": connect_us} | found
 
 
 def medians(rounds):

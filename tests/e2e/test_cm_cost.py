@@ -11,18 +11,6 @@ COUNTS = (1, 100)
 MANY = 1000
 STEPS = ("create id", "resolve addr", "resolve route", "create qp", "cm connect", "full connect", "disconnect",
          "destroy qp", "destroy id")
-FEW, MORE = 100, 400     # what the first connections fetch for all is not counted
-PORT = 7471
-
-
-def held(lab):
-    """KiB of host A's kernel for each connection of MORE to host B, when there are FEW already; and the time of one."""
-    a, b = lab["A"], lab["B"]
-    with traffic.held_connections(b, a, FEW, PORT):
-        before = cost.kernel_kib(a)
-        with traffic.held_connections(b, a, MORE, PORT + 1) as connect_us:
-            return {"connect, one after the other": connect_us,
-                    "memory, KiB": (cost.kernel_kib(a) - before) / MORE}
 
 
 def times(labs, counts):
@@ -43,7 +31,7 @@ def times(labs, counts):
 def test_cost_of_connections(own_lab, kernel, request):
     """cmtime's table, microseconds a step, and the kernel memory of an established connection."""
     labs = {driver: own_lab(driver) for driver in DRIVERS}
-    found = {driver: held(labs[driver]) for driver in DRIVERS}
+    found = {driver: cost.of_held_connections(labs[driver]) for driver in DRIVERS}
     tables = [times(labs, COUNTS)]
     if request.config.getoption("--long"):
         for host in (host for lab in labs.values() for host in lab.hosts.values()):
@@ -54,8 +42,6 @@ def test_cost_of_connections(own_lab, kernel, request):
             found[driver].update(table[driver])
     theirs, ours = (found[driver] for driver in DRIVERS)
     cost.write_table("cm-cost", kernel, theirs, ours)
-    # most of it belongs to the RDMA core, with either driver
-    memory = "memory, KiB"
-    assert ours[memory] <= theirs[memory], (
-        f"memory of a connection: expected at most the in-tree driver's {theirs[memory]:.2f} KiB, "
-        f"got {ours[memory]:.2f}")
+    for what in cost.MEMORY:
+        assert ours[what] <= theirs[what], (
+            f"{what}: expected at most the in-tree driver's {theirs[what]:.2f}, got {ours[what]:.2f}")

@@ -19,18 +19,18 @@ def ours(labs):
     return labs.get({"A": "irdma", "B": "irdma"})
 
 
-def exceptions(lab):
-    """Segments that each host's adapter has handed to the exception queue."""
-    return {host.name: host.nic.counters()["rdma_exception_segs"] for host in lab.hosts.values()}
+def counted(lab, what):
+    """A counter of each host's adapter."""
+    return {host.name: host.nic.counters()[what] for host in lab.hosts.values()}
 
 
 def ping_with_cut_segments(lab, rule):
     """rping while something between the hosts cuts segments."""
-    before = exceptions(lab)
+    before = counted(lab, "rdma_exception_segs")
     with lab.wire_fault(f"split rate=300 payload=2 tcp=ack {rule}"):
         for server, client, ip6 in BOTH_ROLES:
             traffic.rping(lab[server], lab[client], 8000, count=50, ip6=ip6)
-    after = exceptions(lab)
+    after = counted(lab, "rdma_exception_segs")
     assert all(after[h] > before[h] for h in after), f"expected partial FPDUs on both hosts, got {before} to {after}"
 
 
@@ -48,6 +48,22 @@ def test_cut_segments_with_stock_peer(labs):
 def test_shredded_segments(ours):
     """An FPDU in more segments than a stream may keep buffers."""
     ping_with_cut_segments(ours, "every=16 rate=50")
+
+
+def test_late_arm(ours):
+    """The adapter looks late at requests for an event, of which a queue has one under way at most.
+
+    Of four more it sees none, since they are told apart by two bits, and the queue stands still.
+    """
+    before = counted(ours, "rdma_arms_unseen")
+    ours.each(lambda host: host.fault("events", "delay", "arm", "20"))
+    try:
+        with ours.wire_fault("split rate=1000 payload=1000 tcp=ack"):
+            traffic.rping(ours["B"], ours["A"], 60000, count=20)
+    finally:
+        ours.each(lambda host: host.fault("events", "delay", "arm", "0"))
+    after = counted(ours, "rdma_arms_unseen")
+    assert after == before, f"expected no request before the last one was seen, got {before} to {after}"
 
 
 def test_cut_and_lost_segments(ours):

@@ -44,7 +44,7 @@ def test_crc_error(own_lab):
     rping_both_ways(lab)
 
 
-@pytest.mark.parametrize("queue", ["ceq", "aeq"])
+@pytest.mark.parametrize("queue", ["ceq", "aeq", "arm"])
 def test_late_events(labs, queue):
     lab = labs.get("irdma")
     lab["A"].fault("events", "delay", queue, "50")

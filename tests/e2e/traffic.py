@@ -155,15 +155,15 @@ def revive(host):
         host.load_driver()
 
 
-def again(run, others_fault, times=3):
+def again(run, others_fault="", kinds=(AssertionError, LabError), times=3):
     """Call run(), once more each time that it fails by a fault which is not this driver's.
 
-    others_fault: regular expression for the message of the exception.
+    others_fault: regular expression for the message of the exception, which is one of the kinds.
     """
     for left in reversed(range(times)):
         try:
             return run()
-        except (AssertionError, LabError) as e:
+        except kinds as e:
             if not left or not re.search(others_fault, str(e)):
                 raise
 
@@ -178,7 +178,7 @@ def rping_siw_server(server, client, size, **options):
     def run():
         revive(server)
         return rping(server, client, size, timeout=15, **options)
-    return again(run, "did not come to an end|see its console log")
+    return again(run, kinds=LabError)
 
 
 # perftest's own faults, neither of which a driver can help.  Its two ends talk over a first

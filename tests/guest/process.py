@@ -105,6 +105,15 @@ class Daemon:
                                   f"see {self._log}")
                 self._cond.wait(left)
 
+    def wait_lines(self, text, count, timeout=10):
+        """Wait until `count` lines of output have the text; returns all that have it."""
+        def found():
+            return [line for line in self.lines if text in line]
+        with self._cond:
+            if not self._cond.wait_for(lambda: self._ended or len(found()) >= count, timeout):
+                raise Timeout(f"{self.name}: no {count} lines with {text!r} in {timeout} s; see {self._log}")
+            return found()
+
     def wait(self, timeout):
         """Wait for its end; returns the exit code, raises Timeout."""
         try:

@@ -186,7 +186,7 @@ void ceq_event(void *dev, u32 n, u64 ctx)
 		return;
 	}
 	l = late_add(rdma_faults.ceq_delay_ns);
-	l->ceq = n;
+	l->num = n;
 	l->ctx = ctx;
 }
 
@@ -199,8 +199,21 @@ void aeq_event(void *dev, const struct eng_ae *ae)
 		return;
 	}
 	l = late_add(rdma_faults.aeq_delay_ns);
-	l->aeq = true;
+	l->kind = LATE_AEQ;
 	l->ae = *ae;
+}
+
+void cq_arm(u32 n)
+{
+	struct late_event *l;
+
+	if (!rdma_faults.arm_delay_ns) {
+		eng_cq_arm(rdma.eng, n);
+		return;
+	}
+	l = late_add(rdma_faults.arm_delay_ns);
+	l->kind = LATE_ARM;
+	l->num = n;
 }
 
 /* The list is in order of arrival; with two different delays a short one waits its turn. */
@@ -212,10 +225,12 @@ void late_poll(struct nic *d)
 
 	while ((l = rdma_faults.late) && l->due <= mono_ns()) {
 		rdma_faults.late = l->next;
-		if (l->aeq)
+		if (l->kind == LATE_AEQ)
 			aeq_post(d, &l->ae);
-		else
-			ceq_post(d, l->ceq, l->ctx);
+		else if (l->kind == LATE_CEQ)
+			ceq_post(d, l->num, l->ctx);
+		else if (rdma.eng)
+			eng_cq_arm(rdma.eng, l->num);
 		free(l);
 	}
 }

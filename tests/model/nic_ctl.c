@@ -60,6 +60,7 @@ static u32 list_counters(struct nic *d, struct counter *c)
 	CNT("rdma_dup_segs", s->dup_segs);
 	CNT("rdma_ooo_segs", s->ooo_segs);
 	CNT("rdma_exception_segs", s->exception_segs);
+	CNT("rdma_arms_unseen", s->arms_unseen);
 	CNT("rdma_proto_err", s->in_proto_err);
 #undef OBJ
 #undef CNT

@@ -17,7 +17,7 @@ const char cqp_help[] =
 const char ae_help[] = "raise CODE [qp N|cq N] [src N] - asynchronous event (default: qp 1, src 0)";
 const char hmc_help[] = "error INFO DATA - HMC error: ERRORINFO and ERRORDATA, and its interrupt";
 const char critical_help[] = "VALUE - critical error: GLPE_CRITERR and its interrupt";
-const char events_help[] = "delay ceq|aeq MS - deliver events that much later; 0 ends it";
+const char events_help[] = "delay ceq|aeq|arm MS - deliver events, or take requests for them, that much later; 0 ends it";
 
 /* Opcode by number or name; -1: none given; false: unknown. */
 static bool parse_opcode(const char *s, int *op)
@@ -169,6 +169,8 @@ int events_command(void *ctx, int argc, char **argv, FILE *out)
 		rdma_faults.ceq_delay_ns = ms * 1000000;
 	else if (!strcmp(argv[2], "aeq"))
 		rdma_faults.aeq_delay_ns = ms * 1000000;
+	else if (!strcmp(argv[2], "arm"))
+		rdma_faults.arm_delay_ns = ms * 1000000;
 	else
 		return ctl_fail(out, "usage: events %s", events_help);
 	return 0;

@@ -38,8 +38,8 @@ struct eq {
 struct late_event {
 	struct late_event *next;
 	u64 due;
-	bool aeq;
-	u32 ceq;
+	enum { LATE_CEQ, LATE_AEQ, LATE_ARM } kind;
+	u32 num;		/* of the event queue, or of the CQ to arm */
 	u64 ctx;
 	struct eng_ae ae;
 };
@@ -56,7 +56,7 @@ struct rdma_faults {
 	u32 fail_again;		/* how many more fail after the first */
 	bool held, stopped;	/* the control queue does not move */
 	bool ignore_flush;
-	u64 ceq_delay_ns, aeq_delay_ns;
+	u64 ceq_delay_ns, aeq_delay_ns, arm_delay_ns;
 	struct late_event *late, **late_tail;
 };
 
@@ -96,6 +96,7 @@ u32  ceq_create(struct nic *d, const u8 *wqe, bool create);
 u32  aeq_create(struct nic *d, const u8 *wqe, bool create);
 void ceq_event(void *dev, u32 n, u64 ctx);
 void aeq_event(void *dev, const struct eng_ae *ae);
+void cq_arm(u32 n);
 void ceq_ack(struct nic *d, u32 cqn);
 void aeq_credit(struct nic *d, u32 n);
 u64  late_deadline(void);
