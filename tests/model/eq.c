@@ -229,7 +229,7 @@ void late_poll(struct nic *d)
 			aeq_post(d, &l->ae);
 		else if (l->kind == LATE_CEQ)
 			ceq_post(d, l->num, l->ctx);
-		else if (rdma.eng)
+		else if (rdma.eng && eng_has_cq(rdma.eng, l->num))	/* it may have gone meanwhile */
 			eng_cq_arm(rdma.eng, l->num);
 		free(l);
 	}
