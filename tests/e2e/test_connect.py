@@ -41,7 +41,8 @@ def test_rping_active(lab, size, ip6):
 @pytest.mark.parametrize("ip6", [False, True], ids=["ipv4", "ipv6"])
 @pytest.mark.parametrize("size", [64, 65535])
 def test_rping_passive(lab, size, ip6):
-    traffic.rping(lab["A"], lab["B"], size, ip6=ip6)
+    run = traffic.rping_siw_client if lab["B"].driver == "siw" else traffic.rping
+    run(lab["A"], lab["B"], size, ip6=ip6)
 
 
 VLAN = 77
