@@ -56,12 +56,9 @@ def test_late_arm(ours):
     Of four more it sees none, since they are told apart by two bits, and the queue stands still.
     """
     before = counted(ours, "rdma_arms_unseen")
-    ours.each(lambda host: host.fault("events", "delay", "arm", "20"))
-    try:
-        with ours.wire_fault("split rate=1000 payload=1000 tcp=ack"):
-            traffic.rping(ours["B"], ours["A"], 60000, count=20)
-    finally:
-        ours.each(lambda host: host.fault("events", "delay", "arm", "0"))
+    with (traffic.late_events("arm", 20, *ours.hosts.values()),
+          ours.wire_fault("split rate=1000 payload=1000 tcp=ack")):
+        traffic.rping(ours["B"], ours["A"], 60000, count=20)
     after = counted(ours, "rdma_arms_unseen")
     assert after == before, f"expected no request before the last one was seen, got {before} to {after}"
 

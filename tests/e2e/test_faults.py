@@ -47,11 +47,8 @@ def test_crc_error(own_lab):
 @pytest.mark.parametrize("queue", ["ceq", "aeq", "arm"])
 def test_late_events(labs, queue):
     lab = labs.get("irdma")
-    lab["A"].fault("events", "delay", queue, "50")
-    try:
+    with traffic.late_events(queue, 50, lab["A"]):
         rping_both_ways(lab)
-    finally:
-        lab["A"].fault("events", "delay", queue, "0")
 
 
 def test_held_command(labs):

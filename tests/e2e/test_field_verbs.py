@@ -422,11 +422,8 @@ def test_commands_of_many_processes(lab, tmp_path, delay_ms):
     """C39: completions of commands come to those who wait for them, also when events come late."""
     host = lab["A"]
     host.put(build("uverbs_fuzz", tmp_path), "/root/uverbs_fuzz", 0o755)
-    host.fault("events", "delay", "ceq", str(delay_ms))
-    try:
+    with traffic.late_events("ceq", delay_ms, host):
         r = host.run(["/root/uverbs_fuzz", "/dev/infiniband/uverbs0", "crowd"], timeout=60)
-    finally:
-        host.fault("events", "delay", "ceq", "0")
     assert not r.rc, f"expected no failure, got: {failures(r.out)}"
 
 

@@ -40,6 +40,18 @@ def auxiliary(host, action, timeout=60):
              f"ls /sys/bus/auxiliary/devices | grep -m 1 '^ice' > {action}", timeout=timeout).check()
 
 
+@contextlib.contextmanager
+def late_events(queue, delay_ms, *hosts):
+    """The hosts' adapters deliver events, "ceq" or "aeq", or take requests for them, "arm", that much later."""
+    for host in hosts:
+        host.fault("events", "delay", queue, str(delay_ms))
+    try:
+        yield
+    finally:
+        for host in hosts:
+            host.fault("events", "delay", queue, "0")
+
+
 def adapter_listeners(host):
     """What takes connection requests on the host's adapter, a set of "PORT ADDRESS VLAN"."""
     if host.driver not in ("irdma", "intree"):
@@ -59,7 +71,7 @@ def wait_listening(host, port, server=None, before=(), timeout=LISTEN_TIMEOUT_S)
     while time.monotonic() < deadline:
         if server and server.poll() is not None:
             raise AssertionError(f"`{server.argv}` on {host.name}: expected it to listen, it ended with "
-                                 f"{server.poll()}: {(server.err.strip() or server.out.strip())[-300:]}")
+                                 f"{server.poll()}: {server.last_words}")
         out = host.run("rdma resource show cm_id").out
         now = adapter_listeners(host)
         if re.search(rf"state LISTEN .*src-addr \S+:{port}\b", out) and now == last and (
@@ -77,15 +89,13 @@ def pair(server, server_cmd, client, client_cmd, port, timeout=60):
     try:
         wait_listening(server, port, s, before)
         c = client.run(client_cmd, timeout=timeout)
-        assert c.rc == 0, (f"`{client_cmd}` on {client.name}: expected exit code 0, got {c.rc}: "
-                           f"{(c.err.strip() or c.out.strip())[-300:]}")
+        assert c.rc == 0, f"`{client_cmd}` on {client.name}: expected exit code 0, got {c.rc}: {c.last_words}"
         r = s.wait(timeout)
     except Timeout as e:
         raise Timeout(f"{e}; the server said {s.last_words!r}") from None
     finally:
         end(s)      # and its listener is gone: another may come at once
-    assert r.rc == 0, (f"`{server_cmd}` on {server.name}: expected exit code 0, got {r.rc}: "
-                       f"{(r.err.strip() or r.out.strip())[-300:]}")
+    assert r.rc == 0, f"`{server_cmd}` on {server.name}: expected exit code 0, got {r.rc}: {r.last_words}"
     return r, c
 
 

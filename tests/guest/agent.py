@@ -25,8 +25,17 @@ RB_POWER_OFF = 0x4321FEDC
 RB_AUTOBOOT = 0x01234567
 
 
+class _Said:
+    """What has `out` and `err`."""
+
+    @property
+    def last_words(self):
+        """The end of standard error (so far), or else of standard output, for a message."""
+        return (self.err.strip() or self.out.strip())[-300:]
+
+
 @dataclass
-class Result:
+class Result(_Said):
     """Outcome of a command: output and error text, exit code (negative: killed by that signal)."""
 
     out: str
@@ -46,7 +55,7 @@ def _text(argv):
     return argv if isinstance(argv, str) else shlex.join(argv)
 
 
-class Command:
+class Command(_Said):
     """A command that runs in the guest."""
 
     def __init__(self, agent, ident, argv, on_output=None):
@@ -106,11 +115,6 @@ class Command:
     def err(self):
         """Standard error so far, as text."""
         return bytes(self._err).decode(errors="replace")
-
-    @property
-    def last_words(self):
-        """The end of standard error so far, or else of standard output, for a message."""
-        return (self.err.strip() or self.out.strip())[-150:]
 
     def poll(self):
         """Return the exit code or None."""
