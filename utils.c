@@ -152,22 +152,27 @@ static void hwent_not_idle(struct irdma_hwent *ent)
 	ent->table->idle_count--;
 }
 
-/* Note how a command ended; lock held. Who waited for it is moved to @waiters. */
-static void hwent_finish(struct irdma_hwent *ent, int status, struct list_head *waiters)
+/*
+ * Note how a command ended; lock held.  Who waited for it is moved to @waiters, to be told what
+ * this returns: an entry that hardware does not give up serves those who have come since.
+ */
+static int hwent_finish(struct irdma_hwent *ent, int status, struct list_head *waiters)
 {
+	int err = ent->adding ? status : 0;
+
 	ent->busy = false;
 	/* Hardware would refuse to write what it still has, be it the same or another entry. */
 	ent->stuck = status && !irdma_is_dead(ent->table->dev) && (!ent->adding || ent->uncleared);
 	ent->present = ent->stuck || (ent->adding && !status);
-	if (ent->adding) {
-		if (status) {
-			ent->wanted = false;
-			ent->dirty |= ent->stuck;
-			hwent_not_idle(ent);
-		}
-		list_splice_tail_init(&ent->waiters, waiters);
+	if (ent->adding && status) {
+		ent->wanted = false;
+		ent->dirty |= ent->stuck;
+		hwent_not_idle(ent);
 	}
+	if (ent->adding || ent->present)
+		list_splice_tail_init(&ent->waiters, waiters);
 	hwent_next(ent);
+	return err;
 }
 
 /*
@@ -179,23 +184,23 @@ static void hwent_done(struct irdma_device *dev, struct irdma_cqp_req *req)
 	struct irdma_hwent *ent = container_of(req, struct irdma_hwent, req);
 	struct irdma_addrs *addrs = dev->addrs;
 	struct irdma_waiter *waiter, *next;
-	int status = req->status;
 	LIST_HEAD(waiters);
 	unsigned long flags;
+	int err;
 
 	if (READ_ONCE(addrs->submitter) == current) {
-		hwent_finish(ent, status, &waiters);
+		err = hwent_finish(ent, req->status, &waiters);
 		list_for_each_entry(waiter, &waiters, entry)
-			waiter->err = status;
+			waiter->err = err;
 		list_splice_tail(&waiters, &addrs->answers);
 		queue_work(dev->wq, &addrs->answer_work);
 		return;
 	}
 	spin_lock_irqsave(&addrs->lock, flags);
-	hwent_finish(ent, status, &waiters);
+	err = hwent_finish(ent, req->status, &waiters);
 	spin_unlock_irqrestore(&addrs->lock, flags);
 	list_for_each_entry_safe(waiter, next, &waiters, entry)
-		irdma_answer(dev, waiter, status);
+		irdma_answer(dev, waiter, err);
 }
 
 /* One more user; lock held. */
@@ -220,15 +225,11 @@ static void hwent_evict(struct irdma_hwent_table *table)
 	hwent_next(ent);
 }
 
-/* One user less. Any context. */
-static void hwent_put(struct irdma_hwent *ent)
+/* The last user has gone; lock held. */
+static void hwent_unused(struct irdma_hwent *ent)
 {
-	struct irdma_addrs *addrs = ent->table->dev->addrs;
 	struct irdma_hwent_table *table = ent->table;
-	unsigned long flags;
 
-	if (!atomic_dec_and_lock_irqsave(&ent->users, &addrs->lock, flags))
-		return;
 	if (ent->wanted && table->type->keep) {
 		list_add_tail(&ent->idle, &table->idle);
 		if (++table->idle_count > table->type->keep)
@@ -237,6 +238,17 @@ static void hwent_put(struct irdma_hwent *ent)
 		ent->wanted = false;
 		hwent_next(ent);
 	}
+}
+
+/* One user less. Any context. */
+static void hwent_put(struct irdma_hwent *ent)
+{
+	struct irdma_addrs *addrs = ent->table->dev->addrs;
+	unsigned long flags;
+
+	if (!atomic_dec_and_lock_irqsave(&ent->users, &addrs->lock, flags))
+		return;
+	hwent_unused(ent);
 	spin_unlock_irqrestore(&addrs->lock, flags);
 }
 
@@ -249,10 +261,12 @@ static void hwent_drain(struct irdma_addrs *addrs, struct irdma_hwent_table *tab
 	spin_unlock_irq(&addrs->lock);
 }
 
-/* Wait until hardware has an entry that the caller uses; lock held. */
+/* Wait until hardware has an entry that the caller uses; lock held.  hwent_next() must follow. */
 static int hwent_wait(struct irdma_hwent *ent, struct irdma_waiter *waiter)
 {
-	if (ent->present)
+	bool leaving = ent->busy && !ent->adding;
+
+	if (ent->present && !leaving)
 		return 0;
 	list_add_tail(&waiter->entry, &ent->waiters);
 	return -EINPROGRESS;
@@ -359,9 +373,9 @@ void irdma_port_put(struct irdma_device *dev, u16 num)
 
 	spin_lock_irqsave(&addrs->lock, flags);
 	port = port_find(addrs, num);
+	if (!WARN_ON(!port) && atomic_dec_and_test(&port->ent.users))
+		hwent_unused(&port->ent);
 	spin_unlock_irqrestore(&addrs->lock, flags);
-	if (!WARN_ON(!port))
-		hwent_put(&port->ent);
 }
 
 /* --- ARP table --- */

@@ -51,6 +51,13 @@ def test_late_events(labs, queue):
         rping_both_ways(lab)
 
 
+def wait_held(host, timeout=10):
+    """Wait until the adapter holds the control queue at the command that it was told of."""
+    deadline = time.monotonic() + timeout
+    while not (status := host.fault("cqp", "status")).startswith("held"):
+        assert time.monotonic() < deadline, f"expected a command to be held, got {status!r}"
+
+
 def test_held_command(labs):
     """The control queue pauses: whoever needs it waits, and goes on."""
     lab = labs.get("irdma")
@@ -59,9 +66,7 @@ def test_held_command(labs):
     traffic.wait_listening(b, 7174, server)
     a.fault("cqp", "hold", "1")
     client = a.popen(f"rping -c -a {b.ip4} -C 5")
-    deadline = time.monotonic() + 10
-    while not a.fault("cqp", "status").startswith("held"):
-        assert time.monotonic() < deadline, f"expected a command to be held, got {a.fault('cqp', 'status')!r}"
+    wait_held(a)
     a.fault("cqp", "release")
     for end in (client, server):
         end.wait(20).check()
@@ -170,6 +175,25 @@ def wait_refused(host, timeout=10):
     deadline = time.monotonic() + timeout
     while "fail" in (status := host.fault("cqp", "status")):
         assert time.monotonic() < deadline, f"expected the command to come, the adapter says {status!r}"
+
+
+def test_port_that_comes_back(labs):
+    """A listener is made again while its port is being removed: it is one when the port is back, and none otherwise."""
+    lab = labs.get("irdma")
+    host, command = lab["B"], f"rping -s -a {lab['B'].ip4} -C 1"
+    first = host.popen(command)
+    traffic.wait_listening(host, 7174, first)
+    host.fault("cqp", "hold", "1", "MANAGE_APBVT")
+    fail_next(host, "MANAGE_APBVT", 2)
+    traffic.end(first)
+    wait_held(host)
+    second = host.popen(f"{command} 2>&1")
+    host.run("until grep -q irdma_ /proc/$(pgrep -n rping)/wchan; do :; done", timeout=20).check()
+    host.fault("cqp", "continue")
+    said = second.wait(20).out
+    assert "rdma_listen" in said, f"expected the listener to be refused, rping says {said!r}"
+    wait_refused(host)
+    rping_both_ways(lab)
 
 
 def kept(host):

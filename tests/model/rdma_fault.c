@@ -13,7 +13,7 @@ const char cqp_help[] =
 	"log|clear - count of each command | hold N [OPCODE] - hold the n-th command from now (of "
 	"that opcode) | fail N [OPCODE [CODE [COUNT]]] - fail it, CODE is major<<16|minor, and the next "
 	"ones up to COUNT | stop-at N - answer "
-	"nothing from the n-th on | release - go on, without any of these | ignore-flush on|off | status";
+	"nothing from the n-th on | continue - go on | release - go on, without any of these | ignore-flush on|off | status";
 const char ae_help[] = "raise CODE [qp N|cq N] [src N] - asynchronous event (default: qp 1, src 0)";
 const char hmc_help[] = "error INFO DATA - HMC error: ERRORINFO and ERRORDATA, and its interrupt";
 const char critical_help[] = "VALUE - critical error: GLPE_CRITERR and its interrupt";
@@ -81,7 +81,9 @@ int cqp_command(void *ctx, int argc, char **argv, FILE *out)
 	}
 	if (argc == 2 && !strcmp(sub, "status"))
 		return cqp_status(out);
-	if (argc == 2 && !strcmp(sub, "release")) {
+	if (argc == 2 && (!strcmp(sub, "release") || !strcmp(sub, "continue"))) {
+		if (*sub == 'r')
+			rdma_faults.stop.left = rdma_faults.hold.left = rdma_faults.fail.left = 0;
 		rdma_resume(ctx);
 		return 0;
 	}

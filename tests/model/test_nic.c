@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "nic.h"
+#include "rdma_fault.h"
 #include "rdma_int.h"
 
 #define RAM_SIZE	(8u << 20)
@@ -662,7 +663,7 @@ static void fault_cqp(void)
 	CHECK(cqp(CQP_NOP, 0, NULL) && cqp(CQP_NOP, 0, NULL), "two that fail in turn");
 	CHECK(!cqp(CQP_NOP, 0, NULL), "the one after them");
 	rdma_faults.fail.left = 1;
-	rdma_resume(&dev);
+	CHECK(!cqp_command(&dev, 2, (char *[]){ "cqp", "release" }, stdout), "release");
 	CHECK(!cqp(CQP_NOP, 0, NULL), "a fault that was armed and taken back");
 	rdma_faults.hold.left = 1;
 	tail = reg_get(0x00500880);
