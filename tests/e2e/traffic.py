@@ -162,9 +162,14 @@ def revive(host):
     try:
         host.run("true")
     except LabError:
-        host.check_splats()
-        host.restart()
-        host.load_driver()
+        start_again(host)
+
+
+def start_again(host):
+    """Start a siw host again, whether its kernel has stopped or is about to."""
+    host.check_splats()
+    host.restart()
+    host.load_driver()
 
 
 def again(run, others_fault="", kinds=(AssertionError, LabError), times=3):
@@ -207,11 +212,16 @@ def rping_siw_server(server, client, size, **options):
 
     Besides sending a wrong CRC it may acknowledge the RTR frame and the message behind it, and
     process neither until more data comes; the client then waits for ever, and when it goes the
-    server's kernel may stop (SIW_FAULT).  Nothing a peer does avoids that.
+    server's kernel may stop (SIW_FAULT), a moment later: that would be the next try's fault.
+    Nothing a peer does avoids that.
     """
     def run():
-        revive(server)
-        return rping_with_siw(server, client, size, timeout=15, **options)
+        try:
+            return rping_with_siw(server, client, size, timeout=15, **options)
+        except LabError:
+            start_again(server)
+            raise
+    revive(server)
     return again(run, kinds=LabError)
 
 
