@@ -68,7 +68,7 @@ def test_perftest_at_loss(lab, loss, tool):
 
 
 def test_siw_as_server(siw_lab):
-    traffic.rping_siw_server(siw_lab["B"], siw_lab["A"], 4096)
+    traffic.rping_siw_server(siw_lab, 4096)
 
 
 def test_siw_as_client_is_refused(siw_lab):

@@ -34,8 +34,10 @@ def test_link(lab):
 @pytest.mark.parametrize("ip6", [False, True], ids=["ipv4", "ipv6"])
 @pytest.mark.parametrize("size", [64, 65535])
 def test_rping_active(lab, size, ip6):
-    run = traffic.rping_siw_server if lab["B"].driver == "siw" else traffic.rping
-    run(lab["B"], lab["A"], size, ip6=ip6)
+    if lab["B"].driver == "siw":
+        traffic.rping_siw_server(lab, size, ip6=ip6)
+    else:
+        traffic.rping(lab["B"], lab["A"], size, ip6=ip6)
 
 
 @pytest.mark.parametrize("ip6", [False, True], ids=["ipv4", "ipv6"])

@@ -207,17 +207,21 @@ def rping_siw_client(server, client, size, **options):
     return again(lambda: rping_with_siw(server, client, size, **options), kinds=WrongCrc)
 
 
-def rping_siw_server(server, client, size, **options):
-    """rping to a siw server, tried again when siw fails by a fault of its own.
+def rping_siw_server(lab, size, **options):
+    """rping from host A to a siw server, host B, tried again when siw fails by a fault of its own.
 
     Besides sending a wrong CRC it may acknowledge the RTR frame and the message behind it, and
     process neither until more data comes; the client then waits for ever, and when it goes the
     server's kernel may stop (SIW_FAULT), a moment later: that would be the next try's fault.
-    Nothing a peer does avoids that.
+    It happens when both come before siw has accepted, so the wire holds the message back.
     """
+    server, client = lab["B"], lab["A"]
+
     def run():
         try:
-            return rping_with_siw(server, client, size, timeout=15, **options)
+            # an RTR frame of our driver has 20 bytes, the request 24, the message 40
+            with lab.wire_fault("delay nth=1 from=A payload=40 ms=500"):
+                return rping_with_siw(server, client, size, timeout=15, **options)
         except LabError:
             start_again(server)
             raise
