@@ -14,6 +14,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/random.h>
 #include <net/if.h>
 #include <poll.h>
 #include <signal.h>
@@ -33,6 +34,7 @@
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PORT_NAME	"irdma.agent"
@@ -48,8 +50,9 @@ enum frame_type {
 	F_SIGNAL	= 's',	/* u32 signal, to the command's process group */
 	F_WINSIZE	= 'w',	/* u32 rows, u32 columns */
 	F_POWEROFF	= 'p',	/* u32 reboot(2) command */
+	F_IDENTITY	= 'h',	/* struct identity; answered with F_READY */
 	/* from the guest */
-	F_READY		= 'r',	/* kernel release */
+	F_READY		= 'r',	/* kernel release; also the first word after boot */
 	F_STDOUT	= 'o',
 	F_STDERR	= 'x',
 	F_STDIN_ACK	= 'a',	/* u32 bytes that the command has taken */
@@ -58,6 +61,13 @@ enum frame_type {
 };
 
 #define EXEC_PTY	1
+
+/* What a guest must not have in common with another that began with the same saved state. */
+struct __attribute__((packed)) identity {
+	uint64_t seconds;	/* since 1970 */
+	uint8_t random[32];
+	char name[];		/* of the host; up to the end of the frame */
+};
 
 struct frame {
 	uint32_t len;
@@ -189,17 +199,50 @@ static void loopback_up(void)
 	close(s);
 }
 
-/* The kernel hands "labhost=A" on its command line to init as an environment variable. */
-static void set_identity(void)
+static void set_environment(void)
 {
-	const char *host = getenv("labhost");
-
-	if (host && sethostname(host, strlen(host)))
-		die("hostname");
 	setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
 	setenv("HOME", "/root", 1);
 	setenv("TERM", "dumb", 1);
 	setenv("LANG", "C.UTF-8", 1);
+}
+
+static void seed_random(const uint8_t *bytes, size_t n)
+{
+	struct rand_pool_info *info = calloc(1, sizeof(*info) + n);
+	int fd = open("/dev/urandom", O_RDWR | O_CLOEXEC);
+
+	if (!info || fd < 0)
+		die("/dev/urandom");
+	info->entropy_count = 8 * n;
+	info->buf_size = n;
+	memcpy(info->buf, bytes, n);
+	if (ioctl(fd, RNDADDENTROPY, info) || ioctl(fd, RNDRESEEDCRNG))
+		die("random seed");
+	close(fd);
+	free(info);
+}
+
+/* Adapters that were not there when the state was saved. */
+static void find_devices(void)
+{
+	int fd = open("/sys/bus/pci/rescan", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, "1", 1) != 1)
+		die("rescan of the PCI bus");
+	close(fd);
+}
+
+static void set_identity(const struct identity *id, size_t len)
+{
+	struct timespec now = { .tv_sec = id->seconds };
+
+	if (len < sizeof(*id) || sethostname(id->name, len - sizeof(*id)))
+		die("hostname");
+	if (clock_settime(CLOCK_REALTIME, &now))
+		die("time");
+	seed_random(id->random, sizeof(id->random));
+	find_devices();
 }
 
 static int open_port(void)
@@ -487,6 +530,15 @@ static void reap(int sigfd)
 				end_command(&procs[i], status);
 }
 
+static void say_ready(void)
+{
+	struct utsname uts;
+
+	if (uname(&uts))
+		die("uname");
+	send_frame(F_READY, 0, uts.release, strlen(uts.release));
+}
+
 static void handle_frame(const struct frame *f, char *data)
 {
 	struct proc *p = f->id ? find_proc(f->id) : NULL;
@@ -522,6 +574,10 @@ static void handle_frame(const struct frame *f, char *data)
 	case F_POWEROFF:
 		sync();
 		reboot(arg[0]);
+		break;
+	case F_IDENTITY:
+		set_identity((struct identity *)data, f->len);
+		say_ready();
 		break;
 	default:
 		errno = EPROTO;
@@ -608,7 +664,6 @@ static void serve(int kmsg, int sigfd)
 
 int main(void)
 {
-	struct utsname uts;
 	sigset_t mask;
 	int kmsg, sigfd;
 
@@ -619,7 +674,7 @@ int main(void)
 	enter_root();
 	mount_rest();
 	loopback_up();
-	set_identity();
+	set_environment();
 
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGCHLD);
@@ -630,8 +685,6 @@ int main(void)
 	if (sigfd < 0 || kmsg < 0)
 		die("signalfd or /dev/kmsg");
 	port = open_port();
-	if (uname(&uts))
-		die("uname");
-	send_frame(F_READY, 0, uts.release, strlen(uts.release));
+	say_ready();
 	serve(kmsg, sigfd);
 }

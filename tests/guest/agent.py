@@ -203,10 +203,15 @@ class Agent:
         self.kmsg = []
         self._kmsg_cond = threading.Condition()
 
-    def start(self, sock, log=None):
-        """Serve the connected socket; append the kernel's log to the file `log`."""
+    def start(self, sock, log=None, kmsg=()):
+        """Serve the connected socket; append the kernel's log to the file `log`.
+
+        kmsg: what the kernel logged before.
+        """
         self._sock = sock
         self._log = open(log, "a", buffering=1) if log else None
+        for line in kmsg:
+            self._add_kmsg(line)
         threading.Thread(target=self._reader, name=f"agent-{self.name}", daemon=True).start()
 
     def _read_exactly(self, n):
@@ -246,7 +251,9 @@ class Agent:
         fields = prefix.split(",")
         text = rest.split("\n", 1)[0]
         stamp = int(fields[2]) / 1e6 if len(fields) > 2 and fields[2].isdigit() else 0.0
-        line = f"[{stamp:12.6f}] {text}"
+        self._add_kmsg(f"[{stamp:12.6f}] {text}")
+
+    def _add_kmsg(self, line):
         if self._log:
             self._log.write(line + "\n")
         with self._kmsg_cond:
@@ -282,6 +289,14 @@ class Agent:
         came = self._ready.wait(timeout)
         self.check_alive()
         return came
+
+    def identify(self):
+        """Give the guest its name, the time and a random seed, and have it find its adapters.
+
+        What it answers ends a wait in ready().
+        """
+        self._ready.clear()
+        self.send("h", 0, struct.pack("<Q", int(time.time())) + os.urandom(32) + self.name.encode())
 
     def send(self, kind, ident, data=b""):
         """Send one frame."""

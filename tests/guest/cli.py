@@ -268,7 +268,7 @@ def make_parser():
     c.add_argument("--mem", type=int, default=1024, help="MiB per host (default 1024)")
     c.add_argument("--cmdline", default="", help="more words for the kernel command line")
     c.add_argument("--module", help="irdma.ko to use for driver irdma (default: build it)")
-    c.add_argument("--image", default="debian13", choices=images.IMAGES, help="root image")
+    c.add_argument("--image", default=images.DEFAULT, choices=images.IMAGES, help="root image")
     c.add_argument("--trace", type=int, choices=(0, 1, 2), default=0,
                    help="trace of the adapters: 1 commands, 2 and every register")
     c.add_argument("--lenient", action="store_true",

@@ -71,8 +71,9 @@ class Image:
     mbytes: int = 1500
 
 
+DEFAULT = "debian13"
 IMAGES = {
-    "debian13": Image("debian13", "trixie", BASE + RDMA + ULP + TRACE),
+    DEFAULT: Image(DEFAULT, "trixie", BASE + RDMA + ULP + TRACE),
     # what a server has on which DKMS builds the module
     "debian13-dkms": Image("debian13-dkms", "trixie", BASE + RDMA + TRACE + DKMS, dpkg_status=True,
                            mbytes=3000),
@@ -140,7 +141,7 @@ def _compile_python(tree):
               "compiling Python's modules", env=dict(os.environ, PYTHONHOME=str(tree / "usr")))
 
 
-def root_image(name="debian13"):
+def root_image(name=DEFAULT):
     """Return the erofs image of root `name`, built when missing."""
     if name not in IMAGES:
         raise LabError(f"no image {name!r}; there are {', '.join(IMAGES)}")

@@ -23,9 +23,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import cache, kernels, model, tools
+from . import cache, images, kernels, model, tools, warm
 from .errors import LabError
-from .qemu import Machine, pick_accel
+from .qemu import BOOT_ATTEMPTS, Machine, pick_accel
 
 DRIVERS = ("intree", "irdma", "siw", "none")
 GUEST_UP = Path(__file__).resolve().parent / "guest-up.sh"
@@ -35,9 +35,6 @@ MAX_HOSTS = 8
 WORK_PREFIX = "irdma-lab-"
 WARNINGS = ("W=1",)     # as scripts/check-build builds, so that it is not built twice
 BRING_UP_TIMEOUT_S = {"kvm": 90, "tcg": 180}
-# The kernel patches itself as it boots, by way of a breakpoint.  TCG was seen to run one that was in memory no more.
-TCG_FAULT = re.compile(r"\bint3: 0000 \[#1\]")
-BOOT_ATTEMPTS = 3
 # the load of an out-of-tree module, and what TCG's slowness may draw
 HARMLESS = (r"loading out-of-tree module taints kernel", r"module verification failed")
 
@@ -138,7 +135,7 @@ class Host:
         """Start QEMU; does not wait for the guest."""
         self.machine = Machine(self.name, self._lab.work, self.kernel, self.nics,
                                self._lab.accel, self._lab.image, self._lab.mem_mb,
-                               self._lab.cpus, self._lab.cmdline)
+                               self._lab.cpus, self._lab.cmdline, self._lab.state(self.kernel))
 
     def wait_ready(self):
         """Wait for the guest's agent, and hand over the DDP package; boots again after a fault of TCG's own."""
@@ -147,7 +144,7 @@ class Host:
                 self.machine.wait_ready()
                 break
             except LabError as e:
-                if attempt == BOOT_ATTEMPTS or not any(map(TCG_FAULT.search, self.machine.console_lines())):
+                if attempt == BOOT_ATTEMPTS or not self.machine.died_of_tcg():
                     raise
                 cache.progress(f"{e}: a fault of TCG, it boots again")
                 self.stop()
@@ -246,7 +243,7 @@ class Lab:
     """
 
     def __init__(self, kernel=kernels.DEFAULT, driver="intree", hosts=2, accel=None,
-                 image="debian13", mem_mb=1024, cpus=2, cmdline="", nics=1, module=None,
+                 image=images.DEFAULT, mem_mb=1024, cpus=2, cmdline="", nics=1, module=None,
                  strict=True, trace=0, san=False, seed=1, keep_logs=None):
         if not 1 <= hosts <= MAX_HOSTS:
             raise LabError(f"{hosts} hosts; 1 to {MAX_HOSTS} are allowed")
@@ -302,12 +299,19 @@ class Lab:
             kernels.build_driver(kernel, REPOSITORY, make_args=WARNINGS, quiet=True, copy=mine)
         return mine
 
+    def state(self, kernel):
+        """Return the state that guests begin with (see warm.py), or None when they have to boot."""
+        if self.accel != "tcg" or self.cmdline or self.image != images.DEFAULT:
+            return None
+        return warm.state(kernel, self.accel, self.image, self.mem_mb, self.cpus)
+
     def prepare(self):
         """Have everything a start needs in the cache, and the driver in the work directory."""
         tools.qemu()
         for host in self.hosts.values():
             kernels.initramfs(host.kernel)
             kernels.modules_image(host.kernel)
+            self.state(host.kernel)
             if host.driver in ("irdma", "siw"):
                 self.module(host.driver, host.kernel)
 

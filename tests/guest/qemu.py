@@ -19,6 +19,12 @@ CMDLINE = ("console=ttyS0 loglevel=5 panic=-1 oops=panic mitigations=off audit=0
            "random.trust_cpu=on i8042.noaux i8042.nokbd net.ifnames=0 printk.devkmsg=on "
            "log_buf_len=4M")
 ACCELS = ("kvm", "tcg")
+# The kernel patches itself as it boots, by way of a breakpoint.  TCG was seen to run one that was in memory no more.
+TCG_FAULT = re.compile(r"\bint3: 0000 \[#1\]")
+BOOT_ATTEMPTS = 3
+# files of a saved state
+STATE = "state"
+KMSG = "kmsg"
 BOOT_TIMEOUT_S = {"kvm": 60, "tcg": 120}
 
 # Emulated without what costs the emulator more than it gives the guest: string instructions that
@@ -71,16 +77,44 @@ class Qmp:
         self._sock.close()
 
 
+def guest_arguments(kernel, accel, image, mem_mb, cpus, cmdline):
+    """Return QEMU's arguments for a guest, all but its adapters and how it is reached.
+
+    They refer to the character devices "console" and "agent".
+    """
+    if kernel == kernels.DEBUG:
+        mem_mb *= 2     # half of it for the records of the checks
+        cmdline += " kmemleak=on"
+    argv = ["-accel", "kvm" if accel == "kvm" else "tcg,thread=multi,tb-size=256",
+            "-machine", "q35,memory-backend=ram,vmport=off,hpet=off",
+            "-cpu", "host" if accel == "kvm" else TCG_CPU, "-smp", cpus, "-m", mem_mb,
+            "-object", f"memory-backend-memfd,id=ram,size={mem_mb}M,share=on",
+            "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
+            "-serial", "chardev:console",
+            "-kernel", kernels.vmlinux(kernel), "-initrd", kernels.initramfs(kernel),
+            "-append", f"{CMDLINE} {cmdline}".strip(),
+            "-device", "virtio-serial-pci,addr=2",
+            "-device", "virtserialport,chardev=agent,name=irdma.agent"]
+    disks = (images.root_image(image), kernels.modules_image(kernel))
+    for n, path in enumerate(disks):
+        argv += ["-drive", f"if=none,id=d{n},file={path},format=raw,readonly=on",
+                 "-device", f"virtio-blk-pci,drive=d{n},addr=3.{n},multifunction=on"]
+    return argv
+
+
 class Machine:
     """A running guest.
 
     nics: model.Nic objects, which get PCI addresses 00:04.0, 00:05.0, ...  They sit on the root
     bus: QEMU 11.1 dies of an assertion when a vfio-user device below a root port is unplugged.
+    state: directory that save() has filled; the guest begins with it and need not boot.  It was
+    another's, of the same parameters but for the adapters.
     """
 
-    def __init__(self, name, work, kernel, nics, accel, image="debian13", mem_mb=1024, cpus=2,
-                 cmdline=""):
+    def __init__(self, name, work, kernel, nics, accel, image=images.DEFAULT, mem_mb=1024, cpus=2,
+                 cmdline="", state=None):
         self.name = name
+        self._state = state
         self.agent = Agent(name)
         self.console_log = work / f"{name}.console"
         self._qmp_path = work / f"{name}.qmp"
@@ -92,43 +126,29 @@ class Machine:
         listener.bind(str(agent_path))
         listener.listen(1)
         prefix, env = tools.qemu()
-        if kernel == kernels.DEBUG:
-            mem_mb *= 2     # half of it for the records of the checks
-            cmdline += " kmemleak=on"
-        argv = prefix + self._arguments(kernel, nics, image, mem_mb, cpus, cmdline, agent_path)
+        argv = prefix + guest_arguments(kernel, accel, image, mem_mb, cpus, cmdline)
+        argv += self._connections(agent_path, nics)
         self._daemon = Daemon(f"QEMU of {name}", argv, work / f"{name}.qemu",
                               dict(os.environ, **env))
         try:
             self._accept(listener, work)
+            if state:
+                self._load()
         except BaseException:
             self._daemon.stop()
             raise
         finally:
             listener.close()
 
-    def _arguments(self, kernel, nics, image, mem_mb, cpus, cmdline, agent_path):
-        accel = "kvm" if self._accel == "kvm" else "tcg,thread=multi,tb-size=256"
-        argv = ["-accel", accel, "-machine", "q35,memory-backend=ram,vmport=off,hpet=off",
-                "-cpu", "host" if self._accel == "kvm" else TCG_CPU, "-smp", cpus, "-m", mem_mb,
-                "-object", f"memory-backend-memfd,id=ram,size={mem_mb}M,share=on",
-                "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
-                "-chardev", f"file,id=console,path={self.console_log}",
-                "-serial", "chardev:console",
+    def _connections(self, agent_path, nics):
+        argv = ["-chardev", f"file,id=console,path={self.console_log}",
                 "-qmp", f"unix:{self._qmp_path},server=on,wait=off",
-                "-kernel", kernels.vmlinux(kernel), "-initrd", kernels.initramfs(kernel),
-                "-append", f"{CMDLINE} labhost={self.name} {cmdline}".strip(),
-                "-device", "virtio-serial-pci,addr=2",
-                "-chardev", f"socket,id=agent,path={agent_path}",
-                "-device", "virtserialport,chardev=agent,name=irdma.agent"]
-        disks = (images.root_image(image), kernels.modules_image(kernel))
-        for n, path in enumerate(disks):
-            argv += ["-drive", f"if=none,id=d{n},file={path},format=raw,readonly=on",
-                     "-device", f"virtio-blk-pci,drive=d{n},addr=3.{n},multifunction=on"]
+                "-chardev", f"socket,id=agent,path={agent_path}"]
         for n, nic in enumerate(nics):
             device = {"driver": "vfio-user-pci", "id": f"nic{n}", "addr": f"{4 + n:x}",
                       "socket": {"type": "unix", "path": str(nic.socket)}}
             argv += ["-device", json.dumps(device)]
-        return argv
+        return argv + ["-incoming", "defer"] * bool(self._state)
 
     def _accept(self, listener, work):
         """Take the agent's connection, which QEMU makes as it starts."""
@@ -143,18 +163,49 @@ class Machine:
                 last = self._daemon.lines[-1] if self._daemon.lines else "no message"
                 raise LabError(f"QEMU of {self.name} did not start: {last}") from None
             sock.setblocking(True)
-            self.agent.start(sock, work / f"{self.name}.kmsg")
+            kmsg = (self._state / KMSG).read_text().splitlines() if self._state else ()
+            self.agent.start(sock, work / f"{self.name}.kmsg", kmsg)
             return
 
+    def _migrate(self, command, path):
+        q = Qmp(self._qmp_path)
+        try:
+            # pages at fixed places of the file, none where memory is empty
+            q.command("migrate-set-capabilities", capabilities=[{"capability": "mapped-ram", "state": True}])
+            q.command(command, uri=f"file:{path}")
+            while (status := q.command("query-migrate").get("status")) not in ("completed", "failed"):
+                time.sleep(0.01)
+            if status == "failed":
+                raise LabError(f"QEMU of {self.name}: {command} of {path} failed: {self._last_word()}")
+        finally:
+            q.close()
+
+    def save(self, into):
+        """Stop the guest, which must have no adapter and run no command, and save its state in a directory."""
+        self.qmp("stop")
+        self._migrate("migrate", into / STATE)
+        (into / KMSG).write_text("".join(f"{line}\n" for line in self.agent.kmsg))
+
+    def _load(self):
+        self._migrate("migrate-incoming", self._state / STATE)
+        self.qmp("cont")
+
+    def _wait_word(self, deadline):
+        """Wait for the next word of the agent about itself."""
+        while not self.agent.ready(min(1.0, max(0.0, deadline - time.monotonic()))):
+            self._check_kvm()
+            if time.monotonic() >= deadline:
+                raise Timeout("no word from the guest")
+
     def wait_ready(self, timeout=None):
-        """Wait for the agent in the guest to answer."""
+        """Wait for the agent in the guest to answer, and tell it which host it is."""
         timeout = timeout or BOOT_TIMEOUT_S[self._accel]
         deadline = time.monotonic() + timeout
         try:
-            while not self.agent.ready(min(1.0, max(0.0, deadline - time.monotonic()))):
-                self._check_kvm()
-                if time.monotonic() >= deadline:
-                    raise Timeout("no word from the guest")
+            if not self._state:
+                self._wait_word(deadline)
+            self.agent.identify()
+            self._wait_word(deadline)
         except LabError as e:
             said = [s for s in self.console_lines() if s.strip()]
             reason = next((s for s in reversed(said) if s.startswith("agent:")),
@@ -182,6 +233,10 @@ class Machine:
             return []
         text = Path(self.console_log).read_bytes().decode(errors="replace")
         return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1bc|\r", "", text).splitlines()
+
+    def died_of_tcg(self):
+        """True when the console shows a fault of the emulator, which another boot will hardly meet."""
+        return any(map(TCG_FAULT.search, self.console_lines()))
 
     def splats(self, allowed=()):
         """Return kernel faults seen in the kernel log or on the console."""

@@ -208,6 +208,14 @@ def guest_without_driver():
         yield lab["A"]
 
 
+def test_begins_with_a_saved_state(host):
+    """It has its own name and today's time, and the kernel log is whole."""
+    name, seconds = host.run("hostname; date +%s").check().out.split()
+    assert name == host.name
+    assert abs(int(seconds) - time.time()) < 60
+    assert "Linux version" in host.dmesg()[0]
+
+
 def test_exit_code_and_streams(host):
     r = host.run("cat; echo oops >&2; exit 7", stdin=b"hello")
     assert (r.out, r.err, r.rc) == ("hello", "oops\n", 7)
@@ -324,7 +332,7 @@ def test_boots_again_after_a_fault_of_tcg(leaves_nothing, monkeypatch):
         start(host)
 
     monkeypatch.setattr(Host, "start", first_start_fails)
-    monkeypatch.setattr("guest.lab.TCG_FAULT", re.compile("Kernel panic"))
+    monkeypatch.setattr("guest.qemu.TCG_FAULT", re.compile("Kernel panic"))
     with Lab(hosts=1, driver="none", accel="tcg", cmdline="rdinit=/none") as lab:
         assert lab["A"].run("echo up").check().out == "up\n"
         lab.check_splats()
