@@ -72,6 +72,40 @@ def test_held_command(labs):
         end.wait(20).check()
 
 
+INVALID_STATE = "0xffff8002"
+
+
+def fail_next(host, command, number=1):
+    """The adapter refuses a control command, the number-th of its kind from now on."""
+    host.fault("cqp", "fail", str(number), command, INVALID_STATE)
+
+
+def wait_refused(host, timeout=10):
+    """Wait until the commands of fail_next() were there."""
+    deadline = time.monotonic() + timeout
+    while "fail" in (status := host.fault("cqp", "status")):
+        assert time.monotonic() < deadline, f"expected the command to come, the adapter says {status!r}"
+
+
+def test_port_that_comes_back(labs):
+    """A listener is made again while its port is being removed: it is one when the port is back, and none otherwise."""
+    lab = labs.get("irdma")
+    host, command = lab["B"], f"rping -s -a {lab['B'].ip4} -C 1"
+    first = host.popen(command)
+    traffic.wait_listening(host, 7174, first)
+    host.fault("cqp", "hold", "1", "MANAGE_APBVT")
+    fail_next(host, "MANAGE_APBVT", 2)
+    traffic.end(first)
+    wait_held(host)
+    second = host.popen(f"{command} 2>&1")
+    host.run("until grep -q irdma_ /proc/$(pgrep -n rping)/wchan; do :; done", timeout=20).check()
+    host.fault("cqp", "continue")
+    said = second.wait(20).out
+    assert "rdma_listen" in said, f"expected the listener to be refused, rping says {said!r}"
+    wait_refused(host)
+    rping_both_ways(lab)
+
+
 def test_warnings_of_the_engine(labs):
     """An HMC error, and the one critical error that is none: they are told, and nothing ends."""
     lab = labs.get("irdma")
@@ -160,40 +194,6 @@ def test_traffic_classes(labs):
             traffic.rping(b, a, 4096)
             traffic.rping(a, b, 4096)
             traffic.ucmatose(b, a, 5, tos=LOW_DELAY)
-
-
-INVALID_STATE = "0xffff8002"
-
-
-def fail_next(host, command, number=1):
-    """The adapter refuses a control command, the number-th of its kind from now on."""
-    host.fault("cqp", "fail", str(number), command, INVALID_STATE)
-
-
-def wait_refused(host, timeout=10):
-    """Wait until the commands of fail_next() were there."""
-    deadline = time.monotonic() + timeout
-    while "fail" in (status := host.fault("cqp", "status")):
-        assert time.monotonic() < deadline, f"expected the command to come, the adapter says {status!r}"
-
-
-def test_port_that_comes_back(labs):
-    """A listener is made again while its port is being removed: it is one when the port is back, and none otherwise."""
-    lab = labs.get("irdma")
-    host, command = lab["B"], f"rping -s -a {lab['B'].ip4} -C 1"
-    first = host.popen(command)
-    traffic.wait_listening(host, 7174, first)
-    host.fault("cqp", "hold", "1", "MANAGE_APBVT")
-    fail_next(host, "MANAGE_APBVT", 2)
-    traffic.end(first)
-    wait_held(host)
-    second = host.popen(f"{command} 2>&1")
-    host.run("until grep -q irdma_ /proc/$(pgrep -n rping)/wchan; do :; done", timeout=20).check()
-    host.fault("cqp", "continue")
-    said = second.wait(20).out
-    assert "rdma_listen" in said, f"expected the listener to be refused, rping says {said!r}"
-    wait_refused(host)
-    rping_both_ways(lab)
 
 
 def kept(host):
