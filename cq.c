@@ -144,24 +144,25 @@ static u32 user_slots(struct irdma_device *dev, unsigned int slots)
 	return max_t(u32, slots, CQ_MIN_USER_SLOTS);
 }
 
-static struct irdma_ureg *claim_ring(struct irdma_ucontext *uctx, u64 va, u32 slots)
+static struct irdma_ureg *claim_ring(struct irdma_ucontext *uctx, u64 va, u32 slots,
+				     struct irdma_queue_mem *mem)
 {
-	struct irdma_ureg *ureg = irdma_ureg_claim(uctx, IRDMA_UREG_CQ, va);
+	struct irdma_ureg *ureg = irdma_ureg_claim(uctx, IRDMA_UREG_CQ, va, mem);
 
 	if (IS_ERR(ureg))
 		return ureg;
-	if ((u64)ureg->cq_pages * SZ_4K < (u64)slots * CQ_SLOT_SIZE) {
+	if ((u64)mem->pages * SZ_4K < (u64)slots * CQ_SLOT_SIZE) {
 		irdma_ureg_release(ureg);
 		return ERR_PTR(-EINVAL);
 	}
 	return ureg;
 }
 
-static void set_user_ring(struct irdma_cq_cmd *cmd, const struct irdma_ureg *ureg)
+static void set_user_ring(struct irdma_cq_cmd *cmd, const struct irdma_queue_mem *mem)
 {
-	cmd->pbl_level = ureg->virt ? IRDMA_PBL_ONE_LEVEL : IRDMA_PBL_NONE;
-	cmd->first_pble = ureg->virt ? ureg->cq_addr : 0;
-	cmd->ring = ureg->virt ? 0 : ureg->cq_addr;
+	cmd->pbl_level = mem->virt ? IRDMA_PBL_ONE_LEVEL : IRDMA_PBL_NONE;
+	cmd->first_pble = mem->virt ? mem->addr : 0;
+	cmd->ring = mem->virt ? 0 : mem->addr;
 }
 
 static void release_user_memory(struct irdma_cq *cq)
@@ -178,12 +179,13 @@ static int claim_user_memory(struct irdma_device *dev, struct irdma_cq *cq,
 {
 	bool separate = dev->gen->feature_flags & IRDMA_FEATURE_CQ_RESIZE && !uctx->legacy;
 	struct irdma_ureg *ring, *shadow = NULL;
+	struct irdma_queue_mem ring_mem, shadow_mem;
 
-	ring = claim_ring(uctx, req->ring_va, cq->cmd.size);
+	ring = claim_ring(uctx, req->ring_va, cq->cmd.size, &ring_mem);
 	if (IS_ERR(ring))
 		return PTR_ERR(ring) == -ENODATA ? -EPROTO : PTR_ERR(ring);
 	if (separate) {
-		shadow = irdma_ureg_claim(uctx, IRDMA_UREG_CQ, req->shadow_va);
+		shadow = irdma_ureg_claim(uctx, IRDMA_UREG_CQ, req->shadow_va, &shadow_mem);
 		if (IS_ERR(shadow)) {
 			irdma_ureg_release(ring);
 			return -EPROTO;
@@ -191,8 +193,8 @@ static int claim_user_memory(struct irdma_device *dev, struct irdma_cq *cq,
 	}
 	cq->ring_ureg = ring;
 	cq->shadow_ureg = shadow;
-	set_user_ring(&cq->cmd, ring);
-	cq->cmd.shadow = shadow ? shadow->first_addr : ring->shadow;
+	set_user_ring(&cq->cmd, &ring_mem);
+	cq->cmd.shadow = shadow ? shadow_mem.first_addr : ring_mem.shadow;
 	return 0;
 }
 
@@ -339,6 +341,7 @@ int irdma_resize_cq(IRDMA_RESIZE_CQ_ARGS)
 	struct irdma_cq *cq = to_irdma_cq(ibcq);
 	struct irdma_cq_cmd cmd = cq->cmd;
 	struct irdma_abi_resize_cq_req req;
+	struct irdma_queue_mem mem;
 	struct irdma_ucontext *uctx;
 	struct irdma_ureg *ureg;
 	int ret;
@@ -352,10 +355,10 @@ int irdma_resize_cq(IRDMA_RESIZE_CQ_ARGS)
 	if (!entries || !cmd.size)
 		return -EINVAL;
 	uctx = rdma_udata_to_drv_context(udata, struct irdma_ucontext, ibucontext);
-	ureg = claim_ring(uctx, req.ring_va, cmd.size);
+	ureg = claim_ring(uctx, req.ring_va, cmd.size, &mem);
 	if (IS_ERR(ureg))
 		return PTR_ERR(ureg) == -ENODATA ? -ENOMEM : PTR_ERR(ureg);
-	set_user_ring(&cmd, ureg);
+	set_user_ring(&cmd, &mem);
 	cmd.threshold = threshold(cmd.size);
 	ret = exec_resize(dev, &cmd);
 	if (ret) {

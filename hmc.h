@@ -53,16 +53,16 @@ enum irdma_hmc_type {
 /**
  * struct irdma_pbl - a physical buffer list in HMC memory
  * @level: IRDMA_PBL_*; NONE means that nothing is allocated
+ * @count: pages that the list holds; PBLE indexes have 28 bits
  * @first: PBLE index for commands: of the run (one level) or of the root (two levels)
- * @count: pages that the list holds
  *
- * The rest is private to hmc.c.
+ * The rest is private to pble.c.
  */
 struct irdma_pbl {
-	u8 level;
+	u32 level : 2;
+	u32 count : 30;
 	u32 first;
-	u32 count;
-	/* private: to hmc.c */
+	/* private: to pble.c */
 	void *priv;
 };
 

@@ -23,12 +23,20 @@
 #define IRDMA_MAX_FR_LEN	BIT_ULL(41)	/* length field of a fast register (5.4) */
 
 /**
- * struct irdma_mr - a memory region
+ * struct irdma_mem - what the verbs know as a region: a region of the hardware, or queue memory
  * @ibmr: the verbs object; must be first
  * @umem: pinned memory of user space or of a dma-buf
- * @is_queue: queue memory, which the hardware does not know as a region: @ureg is valid, and
- *	nothing of what follows
- * @ureg: queue memory
+ * @queue: enum irdma_ureg_type of a struct irdma_ureg, 0 for a struct irdma_mr
+ */
+struct irdma_mem {
+	struct ib_mr ibmr;
+	struct ib_umem *umem;
+	u8 queue;
+};
+
+/**
+ * struct irdma_mr - a memory region
+ * @mem: the verbs object and its memory; must be first
  * @pbl: list of its pages
  * @cmd: command that describes the region to the hardware
  * @in_hw: the hardware knows the region
@@ -38,29 +46,54 @@
  * @page0: the first of them
  */
 struct irdma_mr {
-	struct ib_mr ibmr;
-	struct ib_umem *umem;
-	bool is_queue;
-	union {
-		struct irdma_ureg ureg;
-		struct {
-			struct irdma_pbl pbl;
-			struct irdma_stag_cmd cmd;
-			bool in_hw;
-			int access;
-			u32 max_pages;
-			u32 num_pages;
-			dma_addr_t page0;
-		};
-	};
+	struct irdma_mem mem;
+	struct irdma_pbl pbl;
+	struct irdma_stag_cmd cmd;
+	bool in_hw;
+	int access;
+	u32 max_pages;
+	u32 num_pages;
+	dma_addr_t page0;
 };
 
-/* A cache of their own: each QP and CQ of user space has one or two, for which kmalloc() has no size. */
+/**
+ * struct irdma_ureg - queue memory that user space registered (spec 02, 7.3)
+ * @mem: the verbs object and its memory; must be first
+ * @pages: 4 KiB pages of the SQ or of the CQ's ring
+ * @rq_pages: 4 KiB pages of the RQ, 0 for a CQ
+ * @link: in the list of the context while no queue uses the memory, otherwise empty
+ * @uctx: the context
+ * @pbl: list of the queues' pages, if one of them is not physically consecutive
+ *
+ * Each QP and CQ of user space has one or two.  So where the queues lie is not kept but found
+ * when a queue claims them, once in most lives.
+ */
+struct irdma_ureg {
+	struct irdma_mem mem;
+	u32 pages;
+	u32 rq_pages;
+	struct list_head link;
+	struct irdma_ucontext *uctx;
+	struct irdma_pbl pbl;
+};
+
+/* Caches of their own: kmalloc() has no such sizes. */
 static struct kmem_cache *mr_cache;
+static struct kmem_cache *ureg_cache;
+
+static struct irdma_mem *to_irdma_mem(struct ib_mr *ibmr)
+{
+	return container_of(ibmr, struct irdma_mem, ibmr);
+}
 
 static struct irdma_mr *to_irdma_mr(struct ib_mr *ibmr)
 {
-	return container_of(ibmr, struct irdma_mr, ibmr);
+	return container_of(ibmr, struct irdma_mr, mem.ibmr);
+}
+
+static struct irdma_ureg *to_irdma_ureg(struct ib_mr *ibmr)
+{
+	return container_of(ibmr, struct irdma_ureg, mem.ibmr);
 }
 
 /**
@@ -72,8 +105,15 @@ static struct irdma_mr *to_irdma_mr(struct ib_mr *ibmr)
 int irdma_mr_init(void)
 {
 	/* uverbs copies keys to the user from where they lie */
-	mr_cache = KMEM_CACHE_USERCOPY(irdma_mr, 0, ibmr);
-	return mr_cache ? 0 : -ENOMEM;
+	mr_cache = KMEM_CACHE_USERCOPY(irdma_mr, 0, mem.ibmr);
+	if (!mr_cache)
+		return -ENOMEM;
+	ureg_cache = KMEM_CACHE_USERCOPY(irdma_ureg, 0, mem.ibmr);
+	if (!ureg_cache) {
+		kmem_cache_destroy(mr_cache);
+		return -ENOMEM;
+	}
+	return 0;
 }
 
 /**
@@ -83,6 +123,7 @@ int irdma_mr_init(void)
  */
 void irdma_mr_exit(void)
 {
+	kmem_cache_destroy(ureg_cache);
 	kmem_cache_destroy(mr_cache);
 }
 
@@ -284,75 +325,108 @@ static int map_umem(struct irdma_device *dev, struct ib_umem *umem, u64 len, u64
 	return 0;
 }
 
-/* Take over @umem as the memory of @mr and register it. On failure @umem stays the caller's. */
-static int register_umem(struct irdma_device *dev, struct irdma_mr *mr, struct ib_umem *umem,
-			 struct ib_pd *ibpd, u64 len, u64 virt, int access)
+/* The adapter knows the region. */
+static struct ib_mr *mr_ready(struct irdma_mr *mr)
 {
+	mr->in_hw = true;
+	mr->mem.ibmr.lkey = mr->cmd.stag;
+	mr->mem.ibmr.rkey = mr->cmd.stag;
+	return &mr->mem.ibmr;
+}
+
+/* A region of @umem, which stays the caller's on failure. */
+static struct ib_mr *register_umem(struct ib_umem *umem, struct ib_pd *ibpd, u64 len, u64 virt,
+				   int access)
+{
+	struct irdma_device *dev = to_irdma_dev(ibpd->device);
+	struct irdma_mr *mr;
 	int ret;
 
+	mr = kmem_cache_zalloc(mr_cache, GFP_KERNEL);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
 	mr->access = access;
 	set_access(&mr->cmd, access);
 	mr->cmd.pd = to_irdma_pd(ibpd)->id;
 	ret = irdma_stag_alloc(dev, &mr->cmd.stag);
 	if (ret)
-		return ret;
+		goto free_mr;
 	ret = map_umem(dev, umem, len, virt, &mr->cmd, &mr->pbl);
 	if (ret)
 		goto free_stag;
 	ret = irdma_exec_reg_mr(dev, &mr->cmd);
 	if (ret)
 		goto free_pbl;
-	mr->umem = umem;
-	mr->in_hw = true;
-	mr->ibmr.lkey = mr->cmd.stag;
-	mr->ibmr.rkey = mr->cmd.stag;
-	mr->ibmr.iova = virt;
-	mr->ibmr.length = len;
-	return 0;
+	mr->mem.umem = umem;
+	mr->mem.ibmr.iova = virt;
+	mr->mem.ibmr.length = len;
+	return mr_ready(mr);
 
 free_pbl:
 	irdma_pbl_free(dev, &mr->pbl);
 free_stag:
 	irdma_stag_free(dev, mr->cmd.stag);
-	return ret;
+free_mr:
+	kmem_cache_free(mr_cache, mr);
+	return ERR_PTR(ret);
+}
+
+static int deregister_region(struct irdma_device *dev, struct irdma_mr *mr)
+{
+	int ret = 0;
+
+	if (mr->in_hw)
+		ret = irdma_exec_dealloc_stag(dev, &mr->cmd);
+	if (ret)
+		return ret;
+	irdma_stag_free(dev, mr->cmd.stag);
+	irdma_pbl_free(dev, &mr->pbl);
+	ib_umem_release(mr->mem.umem);
+	kmem_cache_free(mr_cache, mr);
+	return 0;
 }
 
 /*
  * Queue memory.
  */
 
-static bool queue_pages_ok(struct irdma_device *dev, const struct irdma_ureg *ureg, u64 pages)
+/* The page behind the queues is the shadow area, unless that is registered on its own. */
+static bool queue_pages_ok(struct irdma_device *dev, const struct irdma_ureg *ureg)
 {
-	if (ureg->type == IRDMA_UREG_QP)
-		return ureg->sq_pages && ureg->rq_pages &&
-		       (u64)ureg->sq_pages + ureg->rq_pages + 1 <= pages;
+	u64 there = ib_umem_num_dma_blocks(ureg->mem.umem, SZ_4K);
+	u64 pages = (u64)ureg->pages + ureg->rq_pages;
+
+	if (ureg->mem.queue == IRDMA_UREG_QP)
+		return ureg->pages && ureg->rq_pages && pages + 1 <= there;
 	if (dev->gen->feature_flags & IRDMA_FEATURE_CQ_RESIZE)
-		return ureg->cq_pages && ureg->cq_pages <= pages;
-	return ureg->cq_pages && (u64)ureg->cq_pages + 1 <= pages;
+		return pages && pages <= there;
+	return pages && pages + 1 <= there;
 }
 
 /*
- * Find the addresses of the one or two queues in @umem and of the page behind them. False: a
- * queue is not physically consecutive.
+ * Find the bus addresses of the one or two queues and of the page behind them. False: a queue is
+ * not physically consecutive.
  */
-static bool locate_queues(struct irdma_ureg *ureg, struct ib_umem *umem, u32 second, u32 behind)
+static bool locate_queues(const struct irdma_ureg *ureg, struct irdma_queue_mem *mem)
 {
+	u32 second = ureg->pages, behind = second + ureg->rq_pages;
 	struct ib_block_iter iter;
 	bool contiguous = true;
 	dma_addr_t next = 0;
 	u32 i = 0;
 
-	rdma_umem_for_each_dma_block(umem, &iter, SZ_4K) {
+	memset(mem, 0, sizeof(*mem));
+	rdma_umem_for_each_dma_block(ureg->mem.umem, &iter, SZ_4K) {
 		dma_addr_t addr = rdma_block_iter_dma_address(&iter);
 
 		if (i == 0) {
-			ureg->first_addr = addr;
-			ureg->sq_addr = addr;
+			mem->first_addr = addr;
+			mem->addr = addr;
 		}
 		if (i == second)
-			ureg->rq_addr = addr;
+			mem->rq_addr = addr;
 		if (i == behind)
-			ureg->shadow = addr;
+			mem->shadow = addr;
 		if (i && i != second && i < behind && addr != next)
 			contiguous = false;
 		next = addr + SZ_4K;
@@ -362,125 +436,21 @@ static bool locate_queues(struct irdma_ureg *ureg, struct ib_umem *umem, u32 sec
 	return contiguous;
 }
 
-static int list_queues(struct irdma_device *dev, struct irdma_ureg *ureg, struct ib_umem *umem,
-		       u32 second, u32 count)
+static int list_queues(struct irdma_device *dev, struct irdma_ureg *ureg)
 {
+	u32 i = 0, count = ureg->pages + ureg->rq_pages;
 	struct ib_block_iter iter;
-	u32 i = 0;
 	int ret;
 
 	ret = irdma_pbl_alloc(dev, count, true, &ureg->pbl);
 	if (ret)
 		return ret;
-	rdma_umem_for_each_dma_block(umem, &iter, SZ_4K) {
+	rdma_umem_for_each_dma_block(ureg->mem.umem, &iter, SZ_4K) {
 		irdma_pbl_set(&ureg->pbl, i, rdma_block_iter_dma_address(&iter));
 		if (++i == count)
 			break;
 	}
-	ureg->virt = true;
-	ureg->sq_addr = ureg->pbl.first;
-	ureg->rq_addr = ureg->pbl.first + second;
 	return 0;
-}
-
-static int map_queues(struct irdma_device *dev, struct irdma_ureg *ureg, struct ib_umem *umem)
-{
-	u32 second, count;
-	int ret;
-
-	if (ureg->type == IRDMA_UREG_QP) {
-		second = ureg->sq_pages;
-		count = ureg->sq_pages + ureg->rq_pages;
-	} else {
-		second = ureg->cq_pages;
-		count = ureg->cq_pages;
-	}
-	if (!locate_queues(ureg, umem, second, count)) {
-		ret = list_queues(dev, ureg, umem, second, count);
-		if (ret)
-			return ret;
-	}
-	if (ureg->type == IRDMA_UREG_CQ)
-		ureg->cq_addr = ureg->sq_addr;
-	ureg->first_page = sg_page(umem->sgt_append.sgt.sgl);
-	return 0;
-}
-
-static int register_queue(struct irdma_device *dev, struct irdma_mr *mr, struct ib_umem *umem,
-			  u64 start, const struct irdma_abi_reg_req *req, struct ib_udata *udata)
-{
-	struct irdma_ucontext *uctx = rdma_udata_to_drv_context(udata, struct irdma_ucontext,
-								ibucontext);
-	struct irdma_ureg *ureg = &mr->ureg;
-	bool qp = req->type == IRDMA_ABI_REG_QP;
-	int ret;
-
-	ureg->type = qp ? IRDMA_UREG_QP : IRDMA_UREG_CQ;
-	if (qp) {
-		ureg->sq_pages = req->sq_pages;
-		ureg->rq_pages = req->rq_pages;
-	} else {
-		ureg->cq_pages = req->cq_pages;
-	}
-	if (!PAGE_ALIGNED(start) ||
-	    !queue_pages_ok(dev, ureg, ib_umem_num_dma_blocks(umem, SZ_4K)))
-		return -EINVAL;
-	ret = map_queues(dev, ureg, umem);
-	if (ret)
-		return ret;
-	mr->umem = umem;
-	mr->is_queue = true;
-	ureg->va = start;
-	ureg->uctx = uctx;
-	spin_lock(&uctx->ureg_lock);
-	list_add_tail(&ureg->link, qp ? &uctx->qp_uregs : &uctx->cq_uregs);
-	spin_unlock(&uctx->ureg_lock);
-	return 0;
-}
-
-static int deregister_queue(struct irdma_device *dev, struct irdma_mr *mr)
-{
-	struct irdma_ureg *ureg = &mr->ureg;
-	struct irdma_ucontext *uctx = ureg->uctx;
-
-	spin_lock(&uctx->ureg_lock);
-	if (ureg->claimed) {
-		spin_unlock(&uctx->ureg_lock);
-		return -EBUSY;
-	}
-	list_del(&ureg->link);
-	spin_unlock(&uctx->ureg_lock);
-	irdma_pbl_free(dev, &ureg->pbl);
-	return 0;
-}
-
-/**
- * irdma_ureg_claim - take queue memory for a queue
- * @uctx: context that registered it
- * @type: what it was registered for
- * @va: its first address
- *
- * The registration cannot be taken again nor deregistered until irdma_ureg_release().
- * Context: process.
- * Return: the registration, or ERR_PTR(-ENODATA) if there is no free one
- * (spec 02, 7.3; a CQ's caller answers -EPROTO then).
- */
-struct irdma_ureg *irdma_ureg_claim(struct irdma_ucontext *uctx, enum irdma_ureg_type type, u64 va)
-{
-	struct list_head *uregs = type == IRDMA_UREG_QP ? &uctx->qp_uregs : &uctx->cq_uregs;
-	struct irdma_ureg *ureg;
-
-	spin_lock(&uctx->ureg_lock);
-	list_for_each_entry(ureg, uregs, link) {
-		if (ureg->va == va) {
-			list_del_init(&ureg->link);
-			ureg->claimed = true;
-			spin_unlock(&uctx->ureg_lock);
-			return ureg;
-		}
-	}
-	spin_unlock(&uctx->ureg_lock);
-	return ERR_PTR(-ENODATA);
 }
 
 /**
@@ -492,10 +462,113 @@ void irdma_ureg_release(struct irdma_ureg *ureg)
 	struct irdma_ucontext *uctx = ureg->uctx;
 
 	spin_lock(&uctx->ureg_lock);
-	ureg->claimed = false;
-	list_add_tail(&ureg->link,
-		      ureg->type == IRDMA_UREG_QP ? &uctx->qp_uregs : &uctx->cq_uregs);
+	list_add_tail(&ureg->link, ureg->mem.queue == IRDMA_UREG_QP ? &uctx->qp_uregs :
+								      &uctx->cq_uregs);
 	spin_unlock(&uctx->ureg_lock);
+}
+
+/* @umem stays the caller's on failure. */
+static struct ib_mr *register_queue(struct irdma_device *dev, struct ib_umem *umem,
+				    const struct irdma_abi_reg_req *req, struct ib_udata *udata)
+{
+	bool qp = req->type == IRDMA_ABI_REG_QP;
+	struct irdma_queue_mem mem;
+	struct irdma_ureg *ureg;
+	int ret = 0;
+
+	ureg = kmem_cache_zalloc(ureg_cache, GFP_KERNEL);
+	if (!ureg)
+		return ERR_PTR(-ENOMEM);
+	ureg->mem.umem = umem;
+	ureg->mem.queue = qp ? IRDMA_UREG_QP : IRDMA_UREG_CQ;
+	ureg->pages = qp ? req->sq_pages : req->cq_pages;
+	ureg->rq_pages = qp ? req->rq_pages : 0;
+	ureg->uctx = rdma_udata_to_drv_context(udata, struct irdma_ucontext, ibucontext);
+	if (!PAGE_ALIGNED(umem->address) || !queue_pages_ok(dev, ureg))
+		ret = -EINVAL;
+	else if (!locate_queues(ureg, &mem))
+		ret = list_queues(dev, ureg);
+	if (ret) {
+		kmem_cache_free(ureg_cache, ureg);
+		return ERR_PTR(ret);
+	}
+	irdma_ureg_release(ureg);
+	return &ureg->mem.ibmr;
+}
+
+static int deregister_queue(struct irdma_device *dev, struct irdma_ureg *ureg)
+{
+	struct irdma_ucontext *uctx = ureg->uctx;
+
+	spin_lock(&uctx->ureg_lock);
+	if (list_empty(&ureg->link)) {
+		spin_unlock(&uctx->ureg_lock);
+		return -EBUSY;
+	}
+	list_del(&ureg->link);
+	spin_unlock(&uctx->ureg_lock);
+	irdma_pbl_free(dev, &ureg->pbl);
+	ib_umem_release(ureg->mem.umem);
+	kmem_cache_free(ureg_cache, ureg);
+	return 0;
+}
+
+static struct irdma_ureg *take_free(struct irdma_ucontext *uctx, enum irdma_ureg_type type, u64 va)
+{
+	struct list_head *uregs = type == IRDMA_UREG_QP ? &uctx->qp_uregs : &uctx->cq_uregs;
+	struct irdma_ureg *ureg;
+
+	spin_lock(&uctx->ureg_lock);
+	list_for_each_entry(ureg, uregs, link) {
+		if (ureg->mem.umem->address == va) {
+			list_del_init(&ureg->link);
+			spin_unlock(&uctx->ureg_lock);
+			return ureg;
+		}
+	}
+	spin_unlock(&uctx->ureg_lock);
+	return NULL;
+}
+
+/**
+ * irdma_ureg_claim - take queue memory for a queue
+ * @uctx: context that registered it
+ * @type: what it was registered for
+ * @va: its first address
+ * @mem: where it lies
+ *
+ * The registration cannot be taken again nor deregistered until irdma_ureg_release().
+ * Context: process.
+ * Return: the registration, or ERR_PTR(-ENODATA) if there is no free one
+ * (spec 02, 7.3; a CQ's caller answers -EPROTO then).
+ */
+struct irdma_ureg *irdma_ureg_claim(struct irdma_ucontext *uctx, enum irdma_ureg_type type, u64 va,
+				    struct irdma_queue_mem *mem)
+{
+	struct irdma_ureg *ureg = take_free(uctx, type, va);
+
+	if (!ureg)
+		return ERR_PTR(-ENODATA);
+	locate_queues(ureg, mem);
+	mem->pages = ureg->pages;
+	mem->rq_pages = ureg->rq_pages;
+	mem->virt = ureg->pbl.level != IRDMA_PBL_NONE;
+	if (mem->virt) {
+		mem->addr = ureg->pbl.first;
+		mem->rq_addr = ureg->pbl.first + ureg->pages;
+	}
+	return ureg;
+}
+
+/**
+ * irdma_ureg_first_page - where the SQ begins
+ * @ureg: from irdma_ureg_claim(), of a QP
+ *
+ * Return: the page.
+ */
+struct page *irdma_ureg_first_page(const struct irdma_ureg *ureg)
+{
+	return sg_page(ureg->mem.umem->sgt_append.sgt.sgl);
 }
 
 /*
@@ -517,7 +590,7 @@ struct ib_mr *irdma_reg_user_mr(IRDMA_REG_USER_MR_ARGS)
 	struct irdma_device *dev = to_irdma_dev(ibpd->device);
 	struct irdma_abi_reg_req req;
 	struct ib_umem *umem;
-	struct irdma_mr *mr;
+	struct ib_mr *ibmr;
 	int ret;
 
 	if (IRDMA_REG_USER_MR_DMAH)
@@ -530,27 +603,16 @@ struct ib_mr *irdma_reg_user_mr(IRDMA_REG_USER_MR_ARGS)
 	if (req.type != IRDMA_ABI_REG_MEM)
 		access |= IB_ACCESS_LOCAL_WRITE;	/* the hardware writes there */
 
-	mr = kmem_cache_zalloc(mr_cache, GFP_KERNEL);
-	if (!mr)
-		return ERR_PTR(-ENOMEM);
 	umem = ib_umem_get_va(ibpd->device, start, len, access);
-	if (IS_ERR(umem)) {
-		ret = PTR_ERR(umem);
-		goto free_mr;
-	}
+	if (IS_ERR(umem))
+		return ERR_CAST(umem);
 	if (req.type == IRDMA_ABI_REG_MEM)
-		ret = register_umem(dev, mr, umem, ibpd, len, virt, access);
+		ibmr = register_umem(umem, ibpd, len, virt, access);
 	else
-		ret = register_queue(dev, mr, umem, start, &req, udata);
-	if (ret)
-		goto release_umem;
-	return &mr->ibmr;
-
-release_umem:
-	ib_umem_release(umem);
-free_mr:
-	kmem_cache_free(mr_cache, mr);
-	return ERR_PTR(ret);
+		ibmr = register_queue(dev, umem, &req, udata);
+	if (IS_ERR(ibmr))
+		ib_umem_release(umem);
+	return ibmr;
 }
 
 /**
@@ -566,40 +628,19 @@ struct ib_mr *irdma_reg_user_mr_dmabuf(IRDMA_REG_USER_MR_DMABUF_ARGS)
 {
 	struct irdma_device *dev = to_irdma_dev(ibpd->device);
 	struct ib_umem_dmabuf *dmabuf;
-	struct irdma_mr *mr;
-	int ret;
+	struct ib_mr *ibmr;
 
 	if (IRDMA_REG_USER_MR_DMABUF_DMAH)
 		return ERR_PTR(-EOPNOTSUPP);
 	if (!range_ok(dev, len, virt))
 		return ERR_PTR(-EINVAL);
-	mr = kmem_cache_zalloc(mr_cache, GFP_KERNEL);
-	if (!mr)
-		return ERR_PTR(-ENOMEM);
 	dmabuf = ib_umem_dmabuf_get_pinned(ibpd->device, offset, len, fd, access);
-	if (IS_ERR(dmabuf)) {
-		ret = PTR_ERR(dmabuf);
-		goto free_mr;
-	}
-	ret = register_umem(dev, mr, &dmabuf->umem, ibpd, len, virt, access);
-	if (ret)
-		goto release_umem;
-	return &mr->ibmr;
-
-release_umem:
-	ib_umem_release(&dmabuf->umem);
-free_mr:
-	kmem_cache_free(mr_cache, mr);
-	return ERR_PTR(ret);
-}
-
-/* The adapter knows the region. */
-static struct ib_mr *mr_ready(struct irdma_mr *mr)
-{
-	mr->in_hw = true;
-	mr->ibmr.lkey = mr->cmd.stag;
-	mr->ibmr.rkey = mr->cmd.stag;
-	return &mr->ibmr;
+	if (IS_ERR(dmabuf))
+		return ERR_CAST(dmabuf);
+	ibmr = register_umem(&dmabuf->umem, ibpd, len, virt, access);
+	if (IS_ERR(ibmr))
+		ib_umem_release(&dmabuf->umem);
+	return ibmr;
 }
 
 /**
@@ -766,22 +807,10 @@ int irdma_mr_fast_reg(struct ib_mr *ibmr, u32 key, int access, struct irdma_sq_r
 int irdma_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 {
 	struct irdma_device *dev = to_irdma_dev(ibmr->device);
-	struct irdma_mr *mr = to_irdma_mr(ibmr);
-	int ret = 0;
 
-	if (mr->is_queue)
-		ret = deregister_queue(dev, mr);
-	else if (mr->in_hw)
-		ret = irdma_exec_dealloc_stag(dev, &mr->cmd);
-	if (ret)
-		return ret;
-	if (!mr->is_queue) {
-		irdma_stag_free(dev, mr->cmd.stag);
-		irdma_pbl_free(dev, &mr->pbl);
-	}
-	ib_umem_release(mr->umem);
-	kmem_cache_free(mr_cache, mr);
-	return 0;
+	if (to_irdma_mem(ibmr)->queue)
+		return deregister_queue(dev, to_irdma_ureg(ibmr));
+	return deregister_region(dev, to_irdma_mr(ibmr));
 }
 
 /*
@@ -790,15 +819,15 @@ int irdma_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
  */
 static struct ib_umem *rereg_umem(struct irdma_mr *mr, int flags, u64 start, u64 len, int access)
 {
-	struct ib_umem *umem = mr->umem;
+	struct ib_umem *umem = mr->mem.umem;
 
 	if (flags & IB_MR_REREG_TRANS)
-		return ib_umem_get_va(mr->ibmr.device, start, len, access);
+		return ib_umem_get_va(mr->mem.ibmr.device, start, len, access);
 	if (!(flags & IB_MR_REREG_ACCESS) || umem->writable || !ib_access_writable(access))
 		return umem;
 	if (umem->is_dmabuf)
 		return ERR_PTR(-EOPNOTSUPP);
-	return ib_umem_get_va(mr->ibmr.device, umem->address, umem->length, access);
+	return ib_umem_get_va(mr->mem.ibmr.device, umem->address, umem->length, access);
 }
 
 /*
@@ -847,28 +876,29 @@ struct ib_mr *irdma_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 
 {
 	struct irdma_device *dev = to_irdma_dev(ibmr->device);
 	struct irdma_mr *mr = to_irdma_mr(ibmr);
-	struct ib_umem *umem, *old_umem = mr->umem;
-	struct irdma_stag_cmd cmd = mr->cmd;
+	struct ib_umem *umem, *old_umem = to_irdma_mem(ibmr)->umem;
+	struct irdma_stag_cmd cmd;
 	struct irdma_pbl pbl = {};
 	bool remap;
 	int ret;
 
 	if (flags & ~IB_MR_REREG_SUPPORTED)
 		return ERR_PTR(-EOPNOTSUPP);
-	if (mr->is_queue || !mr->umem)
+	if (to_irdma_mem(ibmr)->queue || !old_umem)
 		return ERR_PTR(-EINVAL);
 	if (!(flags & IB_MR_REREG_ACCESS))
 		access = mr->access;
 	if (!(flags & IB_MR_REREG_TRANS)) {
 		len = ibmr->length;
 		virt = ibmr->iova;
-	} else if (!range_ok(dev, len, virt) || mr->umem->is_dmabuf) {
+	} else if (!range_ok(dev, len, virt) || old_umem->is_dmabuf) {
 		return ERR_PTR(-EINVAL);
 	}
 
 	umem = rereg_umem(mr, flags, start, len, access);
 	if (IS_ERR(umem))
 		return ERR_CAST(umem);
+	cmd = mr->cmd;
 	set_access(&cmd, access);
 	if (flags & IB_MR_REREG_PD)
 		cmd.pd = to_irdma_pd(ibpd)->id;
@@ -888,7 +918,7 @@ struct ib_mr *irdma_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 
 	}
 	if (umem != old_umem)
 		ib_umem_release(old_umem);
-	mr->umem = umem;
+	mr->mem.umem = umem;
 	mr->access = access;
 	ibmr->iova = virt;
 	ibmr->length = len;

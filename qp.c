@@ -205,20 +205,21 @@ static int init_user_queues(struct irdma_qp *qp, const struct qp_sizes *sizes,
 			    struct irdma_ucontext *uctx, struct ib_udata *udata)
 {
 	struct irdma_abi_create_qp_req req;
+	struct irdma_queue_mem mem;
 	struct irdma_ureg *ureg;
 	int ret;
 
 	ret = irdma_udata_in(udata, &req, sizeof(req), sizeof(req));
 	if (ret)
 		return ret;
-	ureg = irdma_ureg_claim(uctx, IRDMA_UREG_QP, req.queues_va);
+	ureg = irdma_ureg_claim(uctx, IRDMA_UREG_QP, req.queues_va, &mem);
 	if (IS_ERR(ureg))
 		return PTR_ERR(ureg);
-	if (ureg->sq_pages < queue_pages(sizes->sq_quanta) ||
-	    ureg->rq_pages < queue_pages(sizes->rq_quanta)) {
+	if (mem.pages < queue_pages(sizes->sq_quanta) ||
+	    mem.rq_pages < queue_pages(sizes->rq_quanta)) {
 		ibdev_dbg(&qp->dev->ibdev,
 			  "queues registered with %u + %u pages, the QP needs %u + %u\n",
-			  ureg->sq_pages, ureg->rq_pages, queue_pages(sizes->sq_quanta),
+			  mem.pages, mem.rq_pages, queue_pages(sizes->sq_quanta),
 			  queue_pages(sizes->rq_quanta));
 		ret = -EINVAL;
 		goto release;
@@ -228,10 +229,10 @@ static int init_user_queues(struct irdma_qp *qp, const struct qp_sizes *sizes,
 		goto release;
 
 	qp->ureg = ureg;
-	qp->sq_addr = ureg->sq_addr;
-	qp->rq_addr = ureg->rq_addr;
-	qp->virt_queues = ureg->virt;
-	qp->shadow_dma = ureg->shadow;
+	qp->sq_addr = mem.addr;
+	qp->rq_addr = mem.rq_addr;
+	qp->virt_queues = mem.virt;
+	qp->shadow_dma = mem.shadow;
 	qp->context = req.context;
 	return 0;
 

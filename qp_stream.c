@@ -11,7 +11,7 @@
 
 static __le64 *map_sq_start(struct irdma_qp *qp)
 {
-	return qp->user ? kmap_local_page(qp->ureg->first_page) : qp->kq->sq.ring;
+	return qp->user ? kmap_local_page(irdma_ureg_first_page(qp->ureg)) : qp->kq->sq.ring;
 }
 
 static void unmap_sq_start(struct irdma_qp *qp, __le64 *ring)

@@ -9,6 +9,8 @@
 #include "stream.h"
 #include "wq.h"
 
+struct irdma_ureg;
+
 /**
  * struct irdma_ucontext - an open device of a user process
  * @ibucontext: the verbs object; must be first
@@ -74,43 +76,34 @@ enum irdma_ureg_type {
 	IRDMA_UREG_CQ	= 2,
 };
 
-/*
- * queue memory that user space registered (spec 02, 7.3); mr.c
- * @sq_pages: 4 KiB pages of the SQ (type QP)
- * @rq_pages: 4 KiB pages of the RQ (type QP)
- * @cq_pages: 4 KiB pages of the ring (type CQ)
- * @virt: @sq_addr and @rq_addr, or @cq_addr, are PBLE indexes
- * @sq_addr: SQ: bus address or PBLE index
+/**
+ * struct irdma_queue_mem - where queue memory lies
+ * @pages: 4 KiB pages of the SQ or of the CQ's ring
+ * @rq_pages: 4 KiB pages of the RQ
+ * @virt: @addr and @rq_addr are PBLE indexes
+ * @addr: SQ or CQ ring: bus address or PBLE index
  * @rq_addr: RQ: bus address or PBLE index
- * @cq_addr: CQ ring: bus address or PBLE index
  * @shadow: bus address of the page behind the queues (QP; CQ without the resize feature)
- * @first_page: page of the first SQ quantum
  * @first_addr: bus address of the first page
- *
- * What follows is private to mr.c.
  */
-struct irdma_ureg {
-	u32 sq_pages;
+struct irdma_queue_mem {
+	u32 pages;
 	u32 rq_pages;
-	u32 cq_pages;
 	bool virt;
-	u64 sq_addr;
+	u64 addr;
 	u64 rq_addr;
-	u64 cq_addr;
 	dma_addr_t shadow;
-	struct page *first_page;
 	dma_addr_t first_addr;
-	u64 va;
-	enum irdma_ureg_type type;
-	bool claimed;
-	struct list_head link;
-	struct irdma_ucontext *uctx;
-	struct irdma_pbl pbl;
 };
 
-/* The free registration of @type that starts at @va, or an ERR_PTR. Claimed once until released. */
-struct irdma_ureg *irdma_ureg_claim(struct irdma_ucontext *uctx, enum irdma_ureg_type type, u64 va);
+/*
+ * mr.c: queue memory that user space registered.  The free registration of @type that starts at
+ * @va, and in @mem where it lies, or an ERR_PTR. Claimed once until released.
+ */
+struct irdma_ureg *irdma_ureg_claim(struct irdma_ucontext *uctx, enum irdma_ureg_type type, u64 va,
+				    struct irdma_queue_mem *mem);
 void irdma_ureg_release(struct irdma_ureg *ureg);
+struct page *irdma_ureg_first_page(const struct irdma_ureg *ureg);
 
 /* mr.c: an STag (index << 8 | key) of its own, without a region behind it. */
 int irdma_stag_alloc(struct irdma_device *dev, u32 *stag);
