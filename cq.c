@@ -8,6 +8,7 @@
  * interrupt context and from the AEQ in process context.
  */
 #include <linux/dma-mapping.h>
+#include <linux/slab.h>
 #include <rdma/uverbs_ioctl.h>
 
 #include "abi.h"
@@ -33,7 +34,7 @@ static void cq_event(struct irdma_cq_handler *handler)
 	bool wanted;
 
 	/* User space arms behind our back. */
-	wanted = !cq->mem;
+	wanted = !cq->kernel;
 	spin_lock_irqsave(&cq->lock, flags);
 	wanted |= cq->armed;
 	cq->armed = false;
@@ -53,10 +54,15 @@ static void cq_error(struct irdma_cq_handler *handler, u16 ae_code)
 	};
 
 	ibdev_err(cq->ibcq.device, "CQ %u of %u slots failed, event 0x%04x\n",
-		  handler->cqn, cq->cmd.size, ae_code);
+		  handler->cqn, cq->queue->cmd.size, ae_code);
 	if (cq->ibcq.event_handler)
 		cq->ibcq.event_handler(&event, cq->ibcq.cq_context);
 }
+
+static const struct irdma_cq_handler_ops cq_handler_ops = {
+	.comp = cq_event,
+	.error = cq_error,
+};
 
 /**
  * irdma_cq_kick - tell the consumer of a kernel CQ about completions made in software
@@ -90,30 +96,30 @@ static void arm_hw(struct irdma_device *dev, struct irdma_cq *cq, bool solicited
 	if (cq->hw_armed >= want)
 		return;
 	cq->hw_armed = want;
-	irdma_cq_shadow_arm(cq->shadow, solicited_only);
-	irdma_arm_cq(dev, cq->cmd.cqn);
+	irdma_cq_shadow_arm(to_irdma_kcq(cq)->shadow, solicited_only);
+	irdma_arm_cq(dev, cq->handler.cqn);
 }
 
 static void cq_kick_work(struct work_struct *work)
 {
-	irdma_cq_kick(container_of(work, struct irdma_cq, kick_work));
+	irdma_cq_kick(container_of(work, struct irdma_kcq, kick_work)->cq);
 }
 
-static int alloc_ring(struct irdma_device *dev, struct irdma_cq *cq, u32 slots)
+static int alloc_ring(struct irdma_device *dev, struct irdma_kcq *kcq, u32 slots)
 {
 	size_t ring_size = ALIGN((size_t)slots * CQ_SLOT_SIZE, CQ_SHADOW_SIZE);
 
-	cq->mem_size = ring_size + CQ_SHADOW_SIZE;
-	cq->mem = dma_alloc_coherent(dma_dev(dev), cq->mem_size, &cq->mem_dma, GFP_KERNEL);
-	if (!cq->mem)
+	kcq->mem_size = ring_size + CQ_SHADOW_SIZE;
+	kcq->mem = dma_alloc_coherent(dma_dev(dev), kcq->mem_size, &kcq->mem_dma, GFP_KERNEL);
+	if (!kcq->mem)
 		return -ENOMEM;
-	cq->shadow = cq->mem + ring_size;
-	cq->ring.slots = cq->mem;
-	cq->ring.size = slots;
-	cq->ring.head = 0;
-	cq->ring.polarity = true;
-	cq->cmd.ring = cq->mem_dma;
-	cq->cmd.shadow = cq->mem_dma + ring_size;
+	kcq->shadow = kcq->mem + ring_size;
+	kcq->ring.slots = kcq->mem;
+	kcq->ring.size = slots;
+	kcq->ring.head = 0;
+	kcq->ring.polarity = true;
+	kcq->queue.cmd.ring = kcq->mem_dma;
+	kcq->queue.cmd.shadow = kcq->mem_dma + ring_size;
 	return 0;
 }
 
@@ -129,11 +135,16 @@ static u32 kernel_slots(struct irdma_device *dev, u32 entries)
 
 static int init_kernel_cq(struct irdma_device *dev, struct irdma_cq *cq, unsigned int entries)
 {
+	struct irdma_kcq *kcq = to_irdma_kcq(cq);
+
 	if (!entries || entries > dev->gen->max_cqe - 1)
 		return -EINVAL;
-	cq->cmd.size = kernel_slots(dev, entries);
+	kcq->cq = cq;
+	INIT_LIST_HEAD(&kcq->flushing);
+	INIT_WORK(&kcq->kick_work, cq_kick_work);
+	kcq->queue.cmd.size = kernel_slots(dev, entries);
 	cq->ibcq.cqe = entries;
-	return alloc_ring(dev, cq, cq->cmd.size);
+	return alloc_ring(dev, kcq, kcq->queue.cmd.size);
 }
 
 /* Slots that user space asks for, one completion may take several of them; 0: too many. */
@@ -165,15 +176,15 @@ static void set_user_ring(struct irdma_cq_cmd *cmd, const struct irdma_queue_mem
 	cmd->ring = mem->virt ? 0 : mem->addr;
 }
 
-static void release_user_memory(struct irdma_cq *cq)
+static void release_user_memory(struct irdma_cq_queue *queue)
 {
-	if (cq->shadow_ureg)
-		irdma_ureg_release(cq->shadow_ureg);
-	if (cq->ring_ureg)
-		irdma_ureg_release(cq->ring_ureg);
+	if (queue->shadow_ureg)
+		irdma_ureg_release(queue->shadow_ureg);
+	if (queue->ring_ureg)
+		irdma_ureg_release(queue->ring_ureg);
 }
 
-static int claim_user_memory(struct irdma_device *dev, struct irdma_cq *cq,
+static int claim_user_memory(struct irdma_device *dev, struct irdma_cq_queue *queue,
 			     struct irdma_ucontext *uctx,
 			     const struct irdma_abi_create_cq_req *req)
 {
@@ -181,7 +192,7 @@ static int claim_user_memory(struct irdma_device *dev, struct irdma_cq *cq,
 	struct irdma_ureg *ring, *shadow = NULL;
 	struct irdma_queue_mem ring_mem, shadow_mem;
 
-	ring = claim_ring(uctx, req->ring_va, cq->cmd.size, &ring_mem);
+	ring = claim_ring(uctx, req->ring_va, queue->cmd.size, &ring_mem);
 	if (IS_ERR(ring))
 		return PTR_ERR(ring) == -ENODATA ? -EPROTO : PTR_ERR(ring);
 	if (separate) {
@@ -191,10 +202,10 @@ static int claim_user_memory(struct irdma_device *dev, struct irdma_cq *cq,
 			return -EPROTO;
 		}
 	}
-	cq->ring_ureg = ring;
-	cq->shadow_ureg = shadow;
-	set_user_ring(&cq->cmd, &ring_mem);
-	cq->cmd.shadow = shadow ? shadow_mem.first_addr : ring_mem.shadow;
+	queue->ring_ureg = ring;
+	queue->shadow_ureg = shadow;
+	set_user_ring(&queue->cmd, &ring_mem);
+	queue->cmd.shadow = shadow ? shadow_mem.first_addr : ring_mem.shadow;
 	return 0;
 }
 
@@ -204,32 +215,36 @@ static int init_user_cq(struct irdma_device *dev, struct irdma_cq *cq, unsigned 
 	struct irdma_ucontext *uctx = rdma_udata_to_drv_context(udata, struct irdma_ucontext,
 								ibucontext);
 	struct irdma_abi_create_cq_resp resp = {};
+	struct irdma_cq_queue *queue = cq->queue;
 	struct irdma_abi_create_cq_req req;
 	int ret;
 
 	ret = irdma_udata_in(udata, &req, sizeof(req), CQ_REQ_MIN);
 	if (ret)
 		return ret;
-	cq->cmd.size = user_slots(dev, slots);
-	if (!slots || !cq->cmd.size || udata->outlen < sizeof(resp))
+	queue->cmd.size = user_slots(dev, slots);
+	if (!slots || !queue->cmd.size || udata->outlen < sizeof(resp))
 		return -EINVAL;
-	ret = claim_user_memory(dev, cq, uctx, &req);
+	ret = claim_user_memory(dev, queue, uctx, &req);
 	if (ret)
 		return ret;
-	cq->ibcq.cqe = cq->cmd.size;
-	resp.cqn = cq->cmd.cqn;
-	resp.slots = cq->cmd.size;
+	cq->ibcq.cqe = queue->cmd.size;
+	resp.cqn = queue->cmd.cqn;
+	resp.slots = queue->cmd.size;
 	ret = irdma_udata_out(udata, &resp, sizeof(resp));
 	if (ret)
-		release_user_memory(cq);
+		release_user_memory(queue);
 	return ret;
 }
 
 static void free_memory(struct irdma_device *dev, struct irdma_cq *cq)
 {
-	release_user_memory(cq);
-	if (cq->mem)
-		dma_free_coherent(dma_dev(dev), cq->mem_size, cq->mem, cq->mem_dma);
+	struct irdma_kcq *kcq = to_irdma_kcq(cq);
+
+	if (cq->kernel)
+		dma_free_coherent(dma_dev(dev), kcq->mem_size, kcq->mem, kcq->mem_dma);
+	else
+		release_user_memory(cq->queue);
 }
 
 static int exec_create(struct irdma_device *dev, const struct irdma_cq_cmd *cmd)
@@ -279,7 +294,8 @@ int irdma_create_cq(IRDMA_CREATE_CQ_ARGS)
 	struct irdma_device *dev = to_irdma_dev(ibcq->device);
 	struct ib_udata *user = IRDMA_CREATE_CQ_UDATA;
 	struct irdma_cq *cq = to_irdma_cq(ibcq);
-	int id, ret;
+	struct irdma_cq_cmd *cmd;
+	int id, ret = -ENOMEM;
 
 	if (attr->flags)
 		return -EOPNOTSUPP;
@@ -289,36 +305,40 @@ int irdma_create_cq(IRDMA_CREATE_CQ_ARGS)
 	if (id < 0)
 		return id;
 
+	cq->queue = kzalloc(user ? sizeof(*cq->queue) : sizeof(struct irdma_kcq), GFP_KERNEL);
+	if (!cq->queue)
+		goto free_id;
+	cq->kernel = !user;
 	spin_lock_init(&cq->lock);
-	INIT_LIST_HEAD(&cq->flushing);
-	INIT_WORK(&cq->kick_work, cq_kick_work);
-	cq->cmd.cqn = id;
-	cq->cmd.ceqn = attr->comp_vector;
-	cq->cmd.check_overflow = true;
-	cq->cmd.ceqe_mask = true;
+	cmd = &cq->queue->cmd;
+	cmd->cqn = id;
+	cmd->ceqn = attr->comp_vector;
+	cmd->check_overflow = true;
+	cmd->ceqe_mask = true;
 	if (user)
 		ret = init_user_cq(dev, cq, attr->cqe, user);
 	else
 		ret = init_kernel_cq(dev, cq, attr->cqe);
 	if (ret)
-		goto free_id;
+		goto free_queue;
 
-	cq->cmd.threshold = threshold(cq->cmd.size);
+	cmd->threshold = threshold(cmd->size);
 	cq->handler.cqn = id;
-	cq->handler.comp = cq_event;
-	cq->handler.error = cq_error;
+	cq->handler.ops = &cq_handler_ops;
 	ret = irdma_cq_handler_add(dev, &cq->handler);
 	if (ret)
 		goto free_memory;
-	ret = exec_create(dev, &cq->cmd);
+	ret = exec_create(dev, cmd);
 	if (ret)
 		goto del_handler;
 	return 0;
 
 del_handler:
-	irdma_cq_handler_del(dev, &cq->handler, cq->cmd.ceqn);
+	irdma_cq_handler_del(dev, &cq->handler, cmd->ceqn);
 free_memory:
 	free_memory(dev, cq);
+free_queue:
+	kfree(cq->queue);
 free_id:
 	ida_free(&dev->cq_ids, id);
 	return ret;
@@ -338,15 +358,15 @@ free_id:
 int irdma_resize_cq(IRDMA_RESIZE_CQ_ARGS)
 {
 	struct irdma_device *dev = to_irdma_dev(ibcq->device);
-	struct irdma_cq *cq = to_irdma_cq(ibcq);
-	struct irdma_cq_cmd cmd = cq->cmd;
+	struct irdma_cq_queue *queue = to_irdma_cq(ibcq)->queue;
+	struct irdma_cq_cmd cmd = queue->cmd;
 	struct irdma_abi_resize_cq_req req;
 	struct irdma_queue_mem mem;
 	struct irdma_ucontext *uctx;
 	struct irdma_ureg *ureg;
 	int ret;
 
-	if (!(dev->gen->feature_flags & IRDMA_FEATURE_CQ_RESIZE) || !udata || !cq->shadow_ureg)
+	if (!(dev->gen->feature_flags & IRDMA_FEATURE_CQ_RESIZE) || !udata || !queue->shadow_ureg)
 		return -EOPNOTSUPP;
 	ret = irdma_udata_in(udata, &req, sizeof(req), sizeof(req));
 	if (ret)
@@ -365,9 +385,9 @@ int irdma_resize_cq(IRDMA_RESIZE_CQ_ARGS)
 		irdma_ureg_release(ureg);
 		return ret;
 	}
-	irdma_ureg_release(cq->ring_ureg);
-	cq->ring_ureg = ureg;
-	cq->cmd = cmd;
+	irdma_ureg_release(queue->ring_ureg);
+	queue->ring_ureg = ureg;
+	queue->cmd = cmd;
 	ibcq->cqe = cmd.size;
 	return 0;
 }
@@ -387,16 +407,18 @@ int irdma_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	struct irdma_cq *cq = to_irdma_cq(ibcq);
 	int ret;
 
-	ret = exec_destroy(dev, &cq->cmd);
+	ret = exec_destroy(dev, &cq->queue->cmd);
 	if (ret && !cq->lost)
 		return ret;
-	irdma_cq_handler_del(dev, &cq->handler, cq->cmd.ceqn);
-	cancel_work_sync(&cq->kick_work);
+	irdma_cq_handler_del(dev, &cq->handler, cq->queue->cmd.ceqn);
+	if (cq->kernel)
+		cancel_work_sync(&to_irdma_kcq(cq)->kick_work);
 	free_memory(dev, cq);
+	kfree(cq->queue);
 	if (ret)
-		irdma_id_keep(dev, "CQ", cq->cmd.cqn);
+		irdma_id_keep(dev, "CQ", cq->handler.cqn);
 	else
-		ida_free(&dev->cq_ids, cq->cmd.cqn);
+		ida_free(&dev->cq_ids, cq->handler.cqn);
 	return 0;
 }
 
@@ -416,15 +438,16 @@ int irdma_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 	struct irdma_device *dev = to_irdma_dev(ibcq->device);
 	struct irdma_cq *cq = to_irdma_cq(ibcq);
 	bool empty = false, advanced = false;
+	struct irdma_kcq *kcq = to_irdma_kcq(cq);
 	struct irdma_cqe cqe;
 	unsigned long flags;
 	int done = 0;
 
-	if (!cq->mem)
+	if (!cq->kernel)
 		return -EOPNOTSUPP;
 	spin_lock_irqsave(&cq->lock, flags);
 	while (done < num) {
-		if (!irdma_cq_ring_next(&cq->ring, &cqe)) {
+		if (!irdma_cq_ring_next(&kcq->ring, &cqe)) {
 			empty = true;
 			break;
 		}
@@ -433,7 +456,7 @@ int irdma_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 			done++;
 	}
 	if (advanced)
-		irdma_cq_shadow_set_head(cq->shadow, cq->ring.head);
+		irdma_cq_shadow_set_head(kcq->shadow, kcq->ring.head);
 	if (empty)
 		done += irdma_qp_complete_flushed(cq, num - done, &wc[done]);
 	spin_unlock_irqrestore(&cq->lock, flags);
@@ -453,15 +476,16 @@ int irdma_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 {
 	struct irdma_device *dev = to_irdma_dev(ibcq->device);
 	struct irdma_cq *cq = to_irdma_cq(ibcq);
+	struct irdma_kcq *kcq = to_irdma_kcq(cq);
 	bool ready, flushed;
 	unsigned long irq_flags;
 
-	if (!cq->mem)
+	if (!cq->kernel)
 		return -EOPNOTSUPP;
 	spin_lock_irqsave(&cq->lock, irq_flags);
 	cq->armed = true;
 	arm_hw(dev, cq, (flags & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED);
-	ready = irdma_cq_ring_ready(&cq->ring);
+	ready = irdma_cq_ring_ready(&kcq->ring);
 	flushed = irdma_qp_flushed_left(cq);
 	spin_unlock_irqrestore(&cq->lock, irq_flags);
 
@@ -469,6 +493,6 @@ int irdma_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 		return ready || flushed;
 	/* The hardware knows nothing of software completions. */
 	if (flushed)
-		queue_work(dev->wq, &cq->kick_work);
+		queue_work(dev->wq, &kcq->kick_work);
 	return 0;
 }

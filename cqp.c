@@ -414,6 +414,11 @@ static void ccq_error(struct irdma_cq_handler *h, u16 ae_code)
 	irdma_mark_dead(cqp->dev, "control completion queue lost");
 }
 
+static const struct irdma_cq_handler_ops ccq_handler_ops = {
+	.comp = ccq_event,
+	.error = ccq_error,
+};
+
 /* The oldest command gets -ETIMEDOUT, everything behind it -ENODEV. */
 static void stuck(struct irdma_cqp *cqp)
 {
@@ -907,8 +912,7 @@ int irdma_ccq_interrupts_start(struct irdma_device *dev)
 	int err;
 
 	cqp->ccq_handler.cqn = IRDMA_CQN_CCQ;
-	cqp->ccq_handler.comp = ccq_event;
-	cqp->ccq_handler.error = ccq_error;
+	cqp->ccq_handler.ops = &ccq_handler_ops;
 	err = irdma_cq_handler_add(dev, &cqp->ccq_handler);
 	if (err)
 		return err;

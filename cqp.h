@@ -54,8 +54,8 @@ void irdma_cqp_flush_submitted(struct irdma_device *dev);
  * @threshold: shadow read threshold, slots
  * @ring: bus address, used if @pbl_level is 0
  * @shadow: bus address of the 64-byte shadow area
- * @pbl_level: 0 contiguous, 1 one-level list
  * @first_pble: index of the list, used if @pbl_level is 1
+ * @pbl_level: 0 contiguous, 1 one-level list
  * @check_overflow: raise AE 0x0203 on overflow
  * @ceqe_mask: one unacknowledged event at a time
  */
@@ -66,8 +66,8 @@ struct irdma_cq_cmd {
 	u32 threshold;
 	dma_addr_t ring;
 	dma_addr_t shadow;
-	u8 pbl_level;
 	u32 first_pble;
+	u8 pbl_level;
 	bool check_overflow;
 	bool ceqe_mask;
 };

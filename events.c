@@ -18,6 +18,7 @@
 #include <linux/interrupt.h>
 #include <linux/slab.h>
 #include <linux/topology.h>
+#include <linux/wait_bit.h>
 
 #include "irdma.h"
 
@@ -155,14 +156,17 @@ static struct irdma_cq_handler *get_handler(struct irdma_device *dev, u32 cqn)
 
 static void put_handler(struct irdma_cq_handler *h)
 {
-	if (refcount_dec_and_test(&h->refs))
-		complete(&h->unused);
+	/* The handler may be gone after the last: from here on only its address is used. */
+	if (refcount_dec_and_test(&h->refs)) {
+		smp_mb();	/* the count, before wake_up_var() looks for somebody who waits */
+		wake_up_var(&h->refs);
+	}
 }
 
 /**
  * irdma_cq_handler_add() - from here on events of a CQ are delivered
  * @dev: the device
- * @h: handler with @cqn, @comp and @error set
+ * @h: handler with @cqn and @ops set
  *
  * Context: process, sleeps.  Before CREATE_CQ, so that no event is lost.
  * Return: 0, -ENOMEM, or -EBUSY if the CQ number has a handler.
@@ -170,7 +174,6 @@ static void put_handler(struct irdma_cq_handler *h)
 int irdma_cq_handler_add(struct irdma_device *dev, struct irdma_cq_handler *h)
 {
 	refcount_set(&h->refs, 1);
-	init_completion(&h->unused);
 	return xa_insert_irq(&dev->cq_handlers, h->cqn, h, GFP_KERNEL);
 }
 
@@ -217,7 +220,7 @@ void irdma_cq_handler_del(struct irdma_device *dev, struct irdma_cq_handler *h, 
 	spin_lock_irq(&ev->aeq.lock);
 	spin_unlock_irq(&ev->aeq.lock);
 	put_handler(h);
-	wait_for_completion(&h->unused);
+	wait_var_event(&h->refs, !refcount_read(&h->refs));
 }
 
 /* Take one entry. Returns false if there is none; *h is NULL if the entry is nobody's. */
@@ -260,7 +263,7 @@ static irqreturn_t vector_interrupt(int irq, void *data)
 		dma_rmb();
 		if (!h)
 			continue;
-		h->comp(h);
+		h->ops->comp(h);
 		put_handler(h);
 	}
 	if (ceq->cmd.id == 0 && smp_load_acquire(&aeq->running) && aeq_pending(aeq))
@@ -472,8 +475,7 @@ static void cq_event(struct irdma_device *dev, u32 cqn, u16 code)
 	spin_unlock_irq(&aeq->lock);
 	if (!h)
 		return;
-	if (h->error)
-		h->error(h, code);
+	h->ops->error(h, code);
 	put_handler(h);
 }
 

@@ -8,7 +8,6 @@
 #define IRDMA_HW_H
 
 #include <linux/bits.h>
-#include <linux/completion.h>
 #include <linux/interrupt.h>
 #include <linux/refcount.h>
 #include <linux/types.h>
@@ -125,20 +124,28 @@ void irdma_arm_cq(struct irdma_device *dev, u32 cqn);
 #define irdma_err_ratelimited(idev, fmt, ...) \
 	dev_err_ratelimited(&(idev)->lan->pdev->dev, "irdma: " fmt, ##__VA_ARGS__)
 
+struct irdma_cq_handler;
+
 /**
- * struct irdma_cq_handler - who is told about completions on a CQ
- * @cqn: CQ number, also the CQ context that CEQ entries carry
+ * struct irdma_cq_handler_ops - what a CQ does about its events
  * @comp: a CEQ entry for this CQ was taken (atomic context); it was acknowledged already
  * @error: AE 0x0203 or another CQ event arrived (process context)
- * @refs: held by whoever runs a callback
- * @unused: completed when the last of @refs is gone
  */
-struct irdma_cq_handler {
-	u32 cqn;
+struct irdma_cq_handler_ops {
 	void (*comp)(struct irdma_cq_handler *h);
 	void (*error)(struct irdma_cq_handler *h, u16 ae_code);
+};
+
+/**
+ * struct irdma_cq_handler - who is told about completions on a CQ
+ * @ops: callbacks
+ * @cqn: CQ number, also the CQ context that CEQ entries carry
+ * @refs: held by whoever runs a callback; whoever waits for the last one waits for this variable
+ */
+struct irdma_cq_handler {
+	const struct irdma_cq_handler_ops *ops;
+	u32 cqn;
 	refcount_t refs;
-	struct completion unused;
 };
 
 int irdma_cq_handler_add(struct irdma_device *dev, struct irdma_cq_handler *h);

@@ -504,6 +504,11 @@ static void ilq_cq_error(struct irdma_cq_handler *handler, u16 ae_code)
 	irdma_mark_dead(ilq->dev, "raw packet queue lost");
 }
 
+static const struct irdma_cq_handler_ops ilq_handler_ops = {
+	.comp = ilq_comp,
+	.error = ilq_cq_error,
+};
+
 /* --- life --- */
 
 static void ilq_write_context(const struct irdma_ilq *ilq, const struct ilq_layout *at,
@@ -621,8 +626,7 @@ static struct irdma_ilq *ilq_alloc(struct irdma_device *dev,
 	ilq->sq_polarity = true;
 	ilq->rq_polarity = true;
 	ilq->handler.cqn = config->cqn;
-	ilq->handler.comp = ilq_comp;
-	ilq->handler.error = ilq_cq_error;
+	ilq->handler.ops = &ilq_handler_ops;
 	irdma_qos_user_init(&ilq->qos, config->qpn);
 	tasklet_setup(&ilq->tasklet, ilq_tasklet);
 	spin_lock_init(&ilq->tx_lock);

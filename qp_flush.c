@@ -155,7 +155,7 @@ int irdma_qp_complete_flushed(struct irdma_cq *cq, int num, struct ib_wc *wc)
 	struct irdma_flushq *flushq;
 	int done = 0;
 
-	list_for_each_entry(flushq, &cq->flushing, link)
+	list_for_each_entry(flushq, &to_irdma_kcq(cq)->flushing, link)
 		while (done < num && take_flushed(flushq, &wc[done]))
 			done++;
 	return done;
@@ -176,7 +176,7 @@ bool irdma_qp_flushed_left(struct irdma_cq *cq)
 {
 	struct irdma_flushq *flushq;
 
-	list_for_each_entry(flushq, &cq->flushing, link)
+	list_for_each_entry(flushq, &to_irdma_kcq(cq)->flushing, link)
 		if (!flushq_empty(flushq))
 			return true;
 	return false;
@@ -205,7 +205,7 @@ static void start_software_flush(struct irdma_cq *cq, struct irdma_flushq *flush
 {
 	spin_lock_irq(&cq->lock);
 	if (list_empty(&flushq->link))
-		list_add_tail(&flushq->link, &cq->flushing);
+		list_add_tail(&flushq->link, &to_irdma_kcq(cq)->flushing);
 	spin_unlock_irq(&cq->lock);
 }
 

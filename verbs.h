@@ -128,48 +128,75 @@ u8 irdma_stag_rights(int access);
 int irdma_mr_fast_reg(struct ib_mr *ibmr, u32 key, int access, struct irdma_sq_reg *reg);
 
 /**
+ * struct irdma_cq_queue - the ring of a CQ
+ * @cmd: command that describes the CQ to the hardware
+ * @ring_ureg: ring (user CQs)
+ * @shadow_ureg: shadow area (user CQs), NULL: behind the ring
+ */
+struct irdma_cq_queue {
+	struct irdma_cq_cmd cmd;
+	struct irdma_ureg *ring_ureg;
+	struct irdma_ureg *shadow_ureg;
+};
+
+/**
  * struct irdma_cq - a completion queue
  * @ibcq: the verbs object; must be first
  * @handler: receives the events of the CQ; its cqn is the CQ number
- * @lock: irq-safe; polling, arming and @flushing
- * @flushing: struct irdma_flushq of QPs whose work requests complete in software
+ * @queue: private to cq.c; of a kernel CQ it is part of a struct irdma_kcq
+ * @lock: irq-safe; polling, arming and &irdma_kcq.flushing
+ * @kernel: not a user CQ
  * @lost: the adapter did not give up a QP that uses it (irdma_id_keep())
- * @cmd: command that describes the CQ to the hardware
  * @armed: a kernel consumer waits for an event
  * @hw_armed: the event that the hardware will raise (kernel CQs)
- * @ring: consumer's side (kernel CQs)
- * @mem: ring and shadow area (kernel CQs)
- * @mem_dma: its bus address
- * @mem_size: its size, bytes
- * @shadow: shadow area in @mem
- * @kick_work: calls the handler when arming found software completions
- * @ring_ureg: ring (user CQs)
- * @shadow_ureg: shadow area (user CQs), NULL: behind the ring
  *
- * The fields behind @lost are private to cq.c.
+ * The core allocates it with kmalloc(), so it is kept to 256 bytes.
  */
 struct irdma_cq {
 	struct ib_cq ibcq;
 	struct irdma_cq_handler handler;
+	struct irdma_cq_queue *queue;
 	spinlock_t lock;
-	struct list_head flushing;
+	bool kernel;
 	bool lost;
-	struct irdma_cq_cmd cmd;
 	bool armed;
 	u8 hw_armed;
+};
+
+static inline struct irdma_cq *to_irdma_cq(struct ib_cq *ibcq)
+{
+	return container_of(ibcq, struct irdma_cq, ibcq);
+}
+
+/**
+ * struct irdma_kcq - what a kernel CQ has besides
+ * @queue: as that of a user CQ
+ * @cq: the CQ
+ * @flushing: struct irdma_flushq of QPs whose work requests complete in software
+ * @ring: consumer's side
+ * @mem: ring and shadow area
+ * @mem_dma: its bus address
+ * @mem_size: its size, bytes
+ * @shadow: shadow area in @mem
+ * @kick_work: calls the handler when arming found software completions
+ *
+ * The fields behind @flushing are private to cq.c.
+ */
+struct irdma_kcq {
+	struct irdma_cq_queue queue;
+	struct irdma_cq *cq;
+	struct list_head flushing;
 	struct irdma_cq_ring ring;
 	void *mem;
 	dma_addr_t mem_dma;
 	size_t mem_size;
 	__le64 *shadow;
 	struct work_struct kick_work;
-	struct irdma_ureg *ring_ureg;
-	struct irdma_ureg *shadow_ureg;
 };
 
-static inline struct irdma_cq *to_irdma_cq(struct ib_cq *ibcq)
+static inline struct irdma_kcq *to_irdma_kcq(struct irdma_cq *cq)
 {
-	return container_of(ibcq, struct irdma_cq, ibcq);
+	return container_of(cq->queue, struct irdma_kcq, queue);
 }
 
 /*
