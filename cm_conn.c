@@ -127,7 +127,6 @@ static int irdma_cm_link(struct irdma_cm_node *node, struct iw_cm_id *cm_id, str
 	}
 	irdma_cm_node_get(node);
 	qcm->cm_node = node;
-	qcm->cm_id = cm_id;
 	spin_unlock_bh(&qcm->lock);
 
 	cm_id->add_ref(cm_id);
@@ -166,10 +165,8 @@ struct iw_cm_id *irdma_qp_disconnect(struct irdma_cm_node *node)
 	qcm = ops->qp_cm(ibqp);
 	spin_lock_bh(&qcm->lock);
 	linked = qcm->cm_node == node;
-	if (linked) {
+	if (linked)
 		qcm->cm_node = NULL;
-		qcm->cm_id = NULL;
-	}
 	spin_unlock_bh(&qcm->lock);
 	if (linked)
 		irdma_cm_node_put(node);
@@ -640,19 +637,16 @@ int irdma_reject(struct iw_cm_id *cm_id, const void *pdata, u8 pdata_len)
 
 /**
  * irdma_cm_qp_init - prepare the engine's part of a new QP
- * @core: engine of its device
  * @qcm: the part
  * @ibqp: the QP
  *
  * Context: Process, before anyone else knows the QP.
  */
-void irdma_cm_qp_init(struct irdma_cm_core *core, struct irdma_qp_cm *qcm, struct ib_qp *ibqp)
+void irdma_cm_qp_init(struct irdma_qp_cm *qcm, struct ib_qp *ibqp)
 {
 	spin_lock_init(&qcm->lock);
-	qcm->core = core;
 	qcm->ibqp = ibqp;
 	qcm->cm_node = NULL;
-	qcm->cm_id = NULL;
 	INIT_WORK(&qcm->disconn_work, irdma_disconnect_worker);
 }
 
@@ -669,10 +663,7 @@ static struct irdma_cm_node *irdma_cm_node_of(struct irdma_qp_cm *qcm)
 	return node;
 }
 
-/*
- * The engine's operations come with its core, which a QP knows; the QP's part is reached
- * through the device because the QP's layout is not known here.
- */
+/* The QP's part is reached through the device because the QP's layout is not known here. */
 static struct irdma_qp_cm *irdma_cm_part_of(struct ib_qp *ibqp)
 {
 	return irdma_cm_core_of(ibqp->device)->ops->qp_cm(ibqp);
@@ -727,12 +718,11 @@ bool irdma_cm_qp_going(struct ib_qp *ibqp)
  */
 void irdma_cm_disconn(struct ib_qp *ibqp)
 {
-	struct irdma_qp_cm *qcm = irdma_cm_part_of(ibqp);
-	const struct irdma_cm_ops *ops = qcm->core->ops;
+	struct irdma_cm_core *core = irdma_cm_core_of(ibqp->device);
 
-	ops->qp_hold(ibqp);
-	if (!queue_work(qcm->core->wq, &qcm->disconn_work))
-		ops->qp_put(ibqp);
+	core->ops->qp_hold(ibqp);
+	if (!queue_work(core->wq, &core->ops->qp_cm(ibqp)->disconn_work))
+		core->ops->qp_put(ibqp);
 }
 
 /**
@@ -743,9 +733,8 @@ void irdma_cm_disconn(struct ib_qp *ibqp)
  */
 void irdma_disconnect_worker(struct work_struct *work)
 {
-	struct irdma_qp_cm *qcm = container_of(work, struct irdma_qp_cm, disconn_work);
-	const struct irdma_cm_ops *ops = qcm->core->ops;
-	struct ib_qp *ibqp = qcm->ibqp;
+	struct ib_qp *ibqp = container_of(work, struct irdma_qp_cm, disconn_work)->ibqp;
+	const struct irdma_cm_ops *ops = irdma_cm_core_of(ibqp->device)->ops;
 
 	irdma_cm_disconn_true(ibqp);
 	ops->qp_put(ibqp);
@@ -833,15 +822,15 @@ static bool irdma_cm_may_disconnect(struct irdma_cm_node *node, struct irdma_cm_
  */
 void irdma_cm_disconn_true(struct ib_qp *ibqp)
 {
-	struct irdma_qp_cm *qcm = irdma_cm_part_of(ibqp);
-	const struct irdma_cm_ops *ops = qcm->core->ops;
+	struct irdma_cm_core *core = irdma_cm_core_of(ibqp->device);
+	const struct irdma_cm_ops *ops = core->ops;
 	struct irdma_qp_conn_state st;
 	struct irdma_cm_verdict v;
 	struct irdma_cm_node *node;
 
 	ops->qp_conn_state(ibqp, &st);
-	irdma_cm_judge(qcm->core, &st, &v);
-	node = irdma_cm_node_of(qcm);
+	irdma_cm_judge(core, &st, &v);
+	node = irdma_cm_node_of(ops->qp_cm(ibqp));
 	if (!node) {
 		if (v.close)
 			ops->qp_flush(ibqp);

@@ -157,11 +157,11 @@ void irdma_cq_handler_del(struct irdma_device *dev, struct irdma_cq_handler *h, 
 
 /* what an asynchronous event says of its QP or CQ, decoded (spec 01, 5.2) */
 struct irdma_ae {
-	u16 code;
+	u16 code : 12;
+	u16 source : 4;
 	u16 wqe_idx;
-	u8 source;
-	u8 iw_state;
-	u8 tcp_state;
+	u8 iw_state : 4;
+	u8 tcp_state : 4;
 	u8 q2_data;
 };
 

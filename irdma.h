@@ -52,7 +52,7 @@ struct irdma_limits {
  * @num_comp_vectors: CEQs that verbs CQs may use
  * @qp_ae: receiver of QP events, set by verbs before irdma_hw_start()
  * @lost: called once when the device died, in any context; set like @qp_ae
- * @qps: QP number -> struct irdma_qp_key, looked up under RCU; use irdma_qp_lookup()
+ * @qps: QP number -> struct irdma_qp_conn, looked up under RCU; use irdma_qp_lookup()
  * @cq_handlers: CQ number -> struct irdma_cq_handler, looked up under RCU
  * @qp_ids: QP numbers in use
  * @next_qpn: where the search for a free one begins; a hint

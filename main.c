@@ -413,9 +413,12 @@ static int __init irdma_init(void)
 	err = irdma_mr_init();
 	if (err)
 		return err;
-	err = register_netdevice_notifier(&irdma_netdev_nb);
+	err = irdma_qp_init();
 	if (err)
 		goto exit_mr;
+	err = register_netdevice_notifier(&irdma_netdev_nb);
+	if (err)
+		goto exit_qp;
 	err = irdma_net_register();
 	if (err)
 		goto unregister_notifier;
@@ -428,6 +431,8 @@ unregister_net:
 	irdma_net_unregister();
 unregister_notifier:
 	unregister_netdevice_notifier(&irdma_netdev_nb);
+exit_qp:
+	irdma_qp_exit();
 exit_mr:
 	irdma_mr_exit();
 	return err;
@@ -439,6 +444,7 @@ static void __exit irdma_exit(void)
 	irdma_ice_unregister();
 	irdma_net_unregister();
 	unregister_netdevice_notifier(&irdma_netdev_nb);
+	irdma_qp_exit();
 	irdma_mr_exit();
 }
 module_exit(irdma_exit);

@@ -23,6 +23,36 @@
 /* Completion contexts of kernel QPs are never used twice; 0 stands for "none". */
 static atomic64_t next_context = ATOMIC64_INIT(1);
 
+static struct kmem_cache *conn_cache;
+
+/**
+ * irdma_qp_init - once a module, before the first QP
+ *
+ * Context: process.
+ * Return: 0 or -ENOMEM.
+ */
+int irdma_qp_init(void)
+{
+	conn_cache = KMEM_CACHE(irdma_qp_conn, 0);
+	return conn_cache ? 0 : -ENOMEM;
+}
+
+/**
+ * irdma_qp_exit - undo irdma_qp_init()
+ *
+ * Context: process.
+ */
+void irdma_qp_exit(void)
+{
+	rcu_barrier();		/* QPs on their way through free_conn() */
+	kmem_cache_destroy(conn_cache);
+}
+
+static void free_conn(struct rcu_head *rcu)
+{
+	kmem_cache_free(conn_cache, container_of(rcu, struct irdma_qp_conn, rcu));
+}
+
 /* What the capabilities amount to (spec 02, 5.2). */
 struct qp_sizes {
 	u32 sq_quanta;
@@ -233,7 +263,7 @@ static int init_user_queues(struct irdma_qp *qp, const struct qp_sizes *sizes,
 	qp->rq_addr = mem.rq_addr;
 	qp->virt_queues = mem.virt;
 	qp->shadow_dma = mem.shadow;
-	qp->context = req.context;
+	qp->conn->context = req.context;
 	return 0;
 
 release:
@@ -259,16 +289,16 @@ void irdma_qp_build_context(const struct irdma_qp *qp, __le64 *context)
 {
 	struct irdma_device *dev = qp->dev;
 	struct irdma_qpc qpc = {
-		.context = qp->context,
+		.context = qp->conn->context,
 		.sq_addr = qp->sq_addr,
 		.rq_addr = qp->rq_addr,
 		.q2_addr = qp->q2_dma,
 		.pd = to_irdma_pd(qp->ibqp.pd)->id,
-		.send_cqn = qp->send_cq->handler.cqn,
-		.recv_cqn = qp->recv_cq->handler.cqn,
-		.qs_handle = qp->qos.qs_handle,
+		.send_cqn = irdma_qp_send_cq(qp)->handler.cqn,
+		.recv_cqn = irdma_qp_recv_cq(qp)->handler.cqn,
+		.qs_handle = qp->conn->qos.qs_handle,
 		.exception_qpn = IRDMA_QPN_IEQ,
-		.src_mac = qp->have_tcp ? qp->tcp.src_mac : dev->lan->netdev->dev_addr,
+		.src_mac = qp->have_tcp ? qp->conn->tcp.src_mac : dev->lan->netdev->dev_addr,
 		.sq_size_code = qp->sq_size_code,
 		.rq_size_code = qp->rq_size_code,
 		.rq_shift = qp->rq_shift,
@@ -277,8 +307,8 @@ void irdma_qp_build_context(const struct irdma_qp *qp, __le64 *context)
 		.write_ok = qp->write_ok,
 		.read_ok = qp->read_ok,
 		.err_rq_idx = qp->err_rq_idx,
-		.tcp = qp->have_tcp ? &qp->tcp : NULL,
-		.lsmm_len = qp->lsmm.len,
+		.tcp = qp->have_tcp ? &qp->conn->tcp : NULL,
+		.lsmm_len = qp->conn->lsmm.len,
 	};
 
 	irdma_qpc_build(context, &qpc);
@@ -327,8 +357,8 @@ static bool hw_destroy(struct irdma_qp *qp)
 	irdma_err(qp->dev, "destroying QP %u failed: %pe (%#x/%#x)\n", qp->qpn,
 		  ERR_PTR(ret), req.major, req.minor);
 	to_irdma_pd(qp->ibqp.pd)->lost = true;
-	qp->send_cq->lost = true;
-	qp->recv_cq->lost = true;
+	irdma_qp_send_cq(qp)->lost = true;
+	irdma_qp_recv_cq(qp)->lost = true;
 	return false;
 }
 
@@ -345,20 +375,15 @@ static int publish(struct irdma_qp *qp)
 {
 	struct irdma_device *dev = qp->dev;
 
-	qp->key = kzalloc(sizeof(*qp->key), GFP_KERNEL);
-	if (!qp->key)
-		return -ENOMEM;
-	qp->key->qp = qp;
-	qp->key->context = qp->context;
-	refcount_set(&qp->key->refs, 1);
-	return xa_err(xa_store_irq(&dev->qps, qp->qpn, qp->key, GFP_KERNEL));
+	refcount_set(&qp->conn->refs, 1);
+	return xa_err(xa_store_irq(&dev->qps, qp->qpn, qp->conn, GFP_KERNEL));
 }
 
 static void unpublish(struct irdma_qp *qp)
 {
 	xa_erase_irq(&qp->dev->qps, qp->qpn);
 	irdma_qp_rem_ref(&qp->ibqp);
-	wait_var_event(&qp->key->refs, !refcount_read(&qp->key->refs));
+	wait_var_event(&qp->conn->refs, !refcount_read(&qp->conn->refs));
 }
 
 static int answer_user(struct irdma_qp *qp, const struct qp_sizes *sizes,
@@ -376,27 +401,26 @@ static int answer_user(struct irdma_qp *qp, const struct qp_sizes *sizes,
 	return irdma_udata_out(udata, &resp, sizeof(resp));
 }
 
-static void init_qp(struct irdma_qp *qp, const struct ib_qp_init_attr *attr,
-		    struct ib_udata *udata)
+static void init_qp(struct irdma_qp *qp, struct irdma_qp_conn *conn,
+		    const struct ib_qp_init_attr *attr, struct ib_udata *udata)
 {
+	conn->qp = qp;
+	conn->context = atomic64_inc_return(&next_context);
+	qp->conn = conn;
 	qp->dev = to_irdma_dev(qp->ibqp.device);
 	qp->user = udata;
 	qp->rts_ae = qp->dev->gen->feature_flags & IRDMA_FEATURE_RTS_AE;
 	qp->sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
-	qp->send_cq = to_irdma_cq(attr->send_cq);
-	qp->recv_cq = to_irdma_cq(attr->recv_cq);
 	qp->cap = attr->cap;
-	qp->context = atomic64_inc_return(&next_context);
 	qp->write_ok = true;
 	qp->read_ok = true;
 	qp->err_rq_idx = IRDMA_QPC_NO_RQ_IDX;
 	qp->ib_state = IB_QPS_RESET;
 	spin_lock_init(&qp->lock);
 	mutex_init(&qp->mutex);
-	INIT_WORK(&qp->ae_work, irdma_qp_ae_work);
-	INIT_DELAYED_WORK(&qp->end_work, irdma_qp_end_work);
-	INIT_KFIFO(qp->aes);
-	irdma_cm_qp_init(qp->dev->cm, &qp->cm, &qp->ibqp);
+	INIT_WORK(&conn->ae_work, irdma_qp_ae_work);
+	timer_setup(&conn->end_timer, irdma_qp_end_timer, 0);
+	irdma_cm_qp_init(&conn->cm, &qp->ibqp);
 }
 
 static int check_init_attr(struct irdma_device *dev, const struct ib_qp_init_attr *attr,
@@ -443,6 +467,7 @@ int irdma_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_
 	struct irdma_device *dev = to_irdma_dev(ibqp->device);
 	struct irdma_qp *qp = to_irdma_qp(ibqp);
 	struct irdma_ucontext *uctx = NULL;
+	struct irdma_qp_conn *conn;
 	struct qp_sizes sizes;
 	bool gone = true;
 	int ret;
@@ -459,14 +484,17 @@ int irdma_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_
 	if (ret)
 		return ret;
 
-	init_qp(qp, attr, udata);
+	conn = kmem_cache_zalloc(conn_cache, GFP_KERNEL);
+	if (!conn)
+		return -ENOMEM;
+	init_qp(qp, conn, attr, udata);
 	set_sizes(qp, &sizes);
 	if (udata)
 		ret = init_user_queues(qp, &sizes, uctx, udata);
 	else
 		ret = init_kernel_queues(qp, &sizes);
 	if (ret)
-		return ret;
+		goto free_conn;
 	if (!uctx || uctx->raw_attrs)
 		grant_caps(qp, &sizes);
 
@@ -475,7 +503,7 @@ int irdma_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_
 		goto free_queues;
 	qp->qpn = ret;
 	ibqp->qp_num = ret;
-	irdma_qos_user_init(&qp->qos, qp->qpn);
+	irdma_qos_user_init(&qp->conn->qos, qp->qpn);
 	ret = publish(qp);
 	if (ret)
 		goto free_id;
@@ -496,10 +524,11 @@ destroy:
 unpublish:
 	unpublish(qp);
 free_id:
-	kfree_rcu(qp->key, rcu);
 	free_qpn(qp, gone);
 free_queues:
 	free_queues(qp);
+free_conn:
+	call_rcu(&conn->rcu, free_conn);
 	return ret;
 }
 
@@ -532,8 +561,8 @@ int irdma_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	if (qp->read_ok)
 		attr->qp_access_flags |= IB_ACCESS_REMOTE_READ;
 	if (qp->have_tcp) {
-		attr->max_rd_atomic = qp->tcp.ord;
-		attr->max_dest_rd_atomic = qp->tcp.ird;
+		attr->max_rd_atomic = qp->conn->tcp.ord;
+		attr->max_dest_rd_atomic = qp->conn->tcp.ird;
 	}
 	mutex_unlock(&qp->mutex);
 
@@ -551,8 +580,8 @@ int irdma_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 
 static void cancel_works(struct irdma_qp *qp)
 {
-	cancel_work_sync(&qp->ae_work);
-	cancel_delayed_work_sync(&qp->end_work);
+	timer_delete_sync(&qp->conn->end_timer);
+	cancel_work_sync(&qp->conn->ae_work);
 	if (qp->kq)
 		cancel_work_sync(&qp->kq->flush_work);
 }
@@ -591,10 +620,10 @@ int irdma_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	irdma_qp_forget_completions(qp);
 	gone = hw_destroy(qp);
 	irdma_ieq_forget(dev, qp->qpn);
-	irdma_qos_leave(dev, &qp->qos);
+	irdma_qos_leave(dev, &qp->conn->qos);
 	if (gone)
-		irdma_lsmm_put(to_irdma_pd(ibqp->pd), &qp->lsmm);
-	kfree_rcu(qp->key, rcu);
+		irdma_lsmm_put(to_irdma_pd(ibqp->pd), &qp->conn->lsmm);
+	call_rcu(&qp->conn->rcu, free_conn);
 	/* The next QP of this number, with the same context too, must not get our last events. */
 	irdma_aeq_drain(dev);
 	free_qpn(qp, gone);
@@ -613,12 +642,12 @@ int irdma_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 struct ib_qp *irdma_qp_lookup(struct irdma_device *dev, u32 qpn)
 {
 	struct ib_qp *ibqp = NULL;
-	struct irdma_qp_key *key;
+	struct irdma_qp_conn *conn;
 
 	rcu_read_lock();
-	key = xa_load(&dev->qps, qpn);
-	if (key && refcount_inc_not_zero(&key->refs))
-		ibqp = &key->qp->ibqp;
+	conn = xa_load(&dev->qps, qpn);
+	if (conn && refcount_inc_not_zero(&conn->refs))
+		ibqp = &conn->qp->ibqp;
 	rcu_read_unlock();
 	return ibqp;
 }
@@ -644,7 +673,7 @@ struct ib_qp *irdma_get_qp(struct ib_device *ibdev, int qpn)
 		irdma_qp_rem_ref(ibqp);
 		return NULL;
 	}
-	atomic_inc(&to_irdma_qp(ibqp)->key->lent);
+	atomic_inc(&to_irdma_qp(ibqp)->conn->lent);
 	return ibqp;
 }
 
@@ -656,10 +685,10 @@ struct ib_qp *irdma_get_qp(struct ib_device *ibdev, int qpn)
  */
 void irdma_qp_add_ref(struct ib_qp *ibqp)
 {
-	struct irdma_qp_key *key = to_irdma_qp(ibqp)->key;
+	struct irdma_qp_conn *conn = to_irdma_qp(ibqp)->conn;
 
-	if (atomic_dec_if_positive(&key->lent) < 0)
-		refcount_inc(&key->refs);
+	if (atomic_dec_if_positive(&conn->lent) < 0)
+		refcount_inc(&conn->refs);
 }
 
 /**
@@ -670,7 +699,7 @@ void irdma_qp_add_ref(struct ib_qp *ibqp)
  */
 void irdma_qp_rem_ref(struct ib_qp *ibqp)
 {
-	refcount_t *refs = &to_irdma_qp(ibqp)->key->refs;
+	refcount_t *refs = &to_irdma_qp(ibqp)->conn->refs;
 
 	if (!refcount_dec_and_test(refs))
 		return;
@@ -687,7 +716,7 @@ void irdma_qp_rem_ref(struct ib_qp *ibqp)
  */
 struct irdma_qp_cm *irdma_qp_cm(struct ib_qp *ibqp)
 {
-	return &to_irdma_qp(ibqp)->cm;
+	return &to_irdma_qp(ibqp)->conn->cm;
 }
 
 /**

@@ -12,7 +12,7 @@
 #ifndef IRDMA_QP_H
 #define IRDMA_QP_H
 
-#include <linux/kfifo.h>
+#include <linux/timer.h>
 #include <linux/wait_bit.h>
 
 #include "lsmm.h"
@@ -39,19 +39,39 @@
 #define IRDMA_AE_SUSPENDED		0x0900
 
 /**
- * struct irdma_qp_key - how a QP is found by its number; outlives it by an RCU grace period
+ * struct irdma_qp_conn - how a QP is found by its number, and what it has for its connection
  * @qp: the QP, valid while a reference is held, or under the lock of one of its CQs
- * @context: completion context, tells the QP from an earlier one of the same number
+ * @context: completion context: of user space, or unique among kernel QPs; tells the QP from an
+ *	earlier one of the same number
  * @refs: users of the QP, one is its own until destruction
  * @lent: references that irdma_get_qp() took for the irdma_qp_add_ref() that follows
- * @rcu: frees it
+ * @aes: ring of events that @ae_work still has to handle, under the QP's lock
+ * @rcu: frees it, when nobody can find the QP any more
+ * @ae_work: handles @aes, and what @end_timer found
+ * @end_timer: gives up waiting for the end of the connection
+ * @tcp: stream of the connection, valid if &irdma_qp.have_tcp
+ * @qos: transmit queue set
+ * @lsmm: last streaming-mode message, held until the peer has answered it
+ * @cm: what the connection engine keeps here
+ *
+ * The core allocates struct irdma_qp with kmalloc(), which has no size between 512 and 1024
+ * bytes.  This part has a cache of its own, and outlives the QP by an RCU grace period.
  */
-struct irdma_qp_key {
+struct irdma_qp_conn {
 	struct irdma_qp *qp;
 	u64 context;
 	refcount_t refs;
 	atomic_t lent;
-	struct rcu_head rcu;
+	union {
+		struct irdma_ae aes[IRDMA_QP_AES];
+		struct rcu_head rcu;
+	};
+	struct work_struct ae_work;
+	struct timer_list end_timer;
+	struct irdma_tcp_ctx tcp;
+	struct irdma_qos_user qos;
+	struct irdma_lsmm lsmm;
+	struct irdma_qp_cm cm;
 };
 
 /**
@@ -96,14 +116,7 @@ struct irdma_kqueues {
  * struct irdma_qp - a queue pair
  * @ibqp: the verbs object; must be first
  * @dev: its device
- * @qpn: QP number
- * @user: created by user space
- * @rts_ae: three connection entries, AE 0x050E after RTS
- * @sig_all: every work request is signaled
- * @context: completion context: of user space, or unique among kernel QPs
- * @send_cq: completions of the SQ
- * @recv_cq: completions of the RQ
- * @cap: granted capabilities
+ * @conn: what does not fit here, see there
  * @ureg: queue memory of user space
  * @kq: queues of a kernel QP
  * @q2: Q2 buffer
@@ -111,53 +124,45 @@ struct irdma_kqueues {
  * @shadow_dma: bus address of the shadow area
  * @sq_addr: bus address or PBLE index of the SQ
  * @rq_addr: bus address or PBLE index of the RQ
+ * @mutex: see above
+ * @lock: protects the fields from @ib_state to @end_passed
+ * @qpn: QP number
+ * @cap: granted capabilities
+ * @err_rq_idx: index of the receive that failed, or -1
+ * @last_ae: code of the last event, under @lock
+ * @user: created by user space
+ * @rts_ae: three connection entries, AE 0x050E after RTS
+ * @sig_all: every work request is signaled
  * @virt_queues: the addresses are PBLE indexes
  * @sq_size_code: SQSIZE of the context
  * @rq_size_code: RQSIZE of the context
  * @rq_shift: log2 of the quanta of an RQ entry
  * @sq_flush_code: enum irdma_flush_code of the oldest flushed send, the others are merely flushed
  * @rq_flush_code: the same of the receives
- * @mutex: see above
- * @lock: protects the fields below up to @aes
- * @ib_state: state as query tells it
- * @iw_state: hardware state that we asked for, enum irdma_iw_state
- * @hw_iw_state: hardware state as the last event told it
- * @tcp_state: TCP state as the last event told it
- * @last_ae: code of the last event
- * @ae_source: source of the event that broke the QP
+ * @have_tcp: the QP had a stream
+ * @hash_owned: the quad hash entry goes with the QP
+ * @write_ok: remote writes and read responses are accepted
+ * @read_ok: remote reads are accepted
  * @access_event: the asynchronous event of a terminated QP is an access error
+ * @ib_state: state as query tells it, enum ib_qp_state
+ * @iw_state: hardware state that we asked for, enum irdma_iw_state
+ * @tcp_state: TCP state as the last event told it
  * @term_flags: enum irdma_term_flags
  * @destroying: nobody may start anything any more
  * @closing: a FIN or a close request was seen
  * @rts_seen: AE 0x050E arrived
  * @flushed: both queues were flushed since the QP entered ERROR
- * @aes: events that @ae_work still has to handle
- * @ae_lost: @aes was full, or the device is dead: the QP must be aborted
- * @ae_work: handles @aes
- * @end_work: gives up waiting for the end of the connection
- * @tcp: stream of the connection, valid if @have_tcp
- * @have_tcp: the QP had a stream
- * @hash_owned: the quad hash entry goes with the QP
- * @write_ok: remote writes and read responses are accepted
- * @read_ok: remote reads are accepted
- * @err_rq_idx: index of the receive that failed, or -1
- * @qos: transmit queue set
- * @lsmm: last streaming-mode message, held until the peer has answered it
- * @cm: what the connection engine keeps here
- * @key: entry in the table of QPs
+ * @ae_first: index of the oldest of &irdma_qp_conn.aes
+ * @ae_count: how many there are
+ * @ae_lost: there was no room for one, or the device is dead: the QP must be aborted
+ * @end_passed: the peer did not end the connection in time
+ *
+ * To fit in 512 bytes on every kernel it has no holes.
  */
 struct irdma_qp {
 	struct ib_qp ibqp;
 	struct irdma_device *dev;
-	u32 qpn;
-	bool user;
-	bool rts_ae;
-	bool sig_all;
-	u64 context;
-	struct irdma_cq *send_cq;
-	struct irdma_cq *recv_cq;
-	struct ib_qp_cap cap;
-
+	struct irdma_qp_conn *conn;
 	struct irdma_ureg *ureg;
 	struct irdma_kqueues *kq;
 	void *q2;
@@ -165,45 +170,40 @@ struct irdma_qp {
 	dma_addr_t shadow_dma;
 	u64 sq_addr;
 	u64 rq_addr;
+	struct mutex mutex;
+	spinlock_t lock;
+	u32 qpn;
+	struct ib_qp_cap cap;
+	int err_rq_idx;
+	u16 last_ae;
+
+	bool user;
+	bool rts_ae;
+	bool sig_all;
 	bool virt_queues;
 	u8 sq_size_code;
 	u8 rq_size_code;
 	u8 rq_shift;
 	u8 sq_flush_code;
 	u8 rq_flush_code;
-
-	struct mutex mutex;
-	spinlock_t lock;
-	enum ib_qp_state ib_state;
-	u8 iw_state;
-	u8 hw_iw_state;
-	u8 tcp_state;
-	u16 last_ae;
-	u8 ae_source;
-	bool access_event;
-	unsigned int term_flags;
-	bool destroying;
-	bool closing;
-	bool rts_seen;
-	bool flushed;
-	DECLARE_KFIFO(aes, struct irdma_ae, IRDMA_QP_AES);
-	bool ae_lost;
-
-	struct work_struct ae_work;
-	struct delayed_work end_work;
-
-	struct irdma_tcp_ctx tcp;
 	bool have_tcp;
 	bool hash_owned;
 	bool write_ok;
 	bool read_ok;
-	int err_rq_idx;
-	struct irdma_qos_user qos;
+	bool access_event;
 
-	struct irdma_lsmm lsmm;
-
-	struct irdma_qp_cm cm;
-	struct irdma_qp_key *key;
+	u8 ib_state;
+	u8 iw_state;
+	u8 tcp_state;
+	u8 term_flags;
+	bool destroying;
+	bool closing;
+	bool rts_seen;
+	bool flushed;
+	u8 ae_first;
+	u8 ae_count;
+	bool ae_lost;
+	bool end_passed;
 };
 
 /*
@@ -221,6 +221,16 @@ static inline struct irdma_qp *to_irdma_qp(struct ib_qp *ibqp)
 	return container_of(ibqp, struct irdma_qp, ibqp);
 }
 
+static inline struct irdma_cq *irdma_qp_send_cq(const struct irdma_qp *qp)
+{
+	return to_irdma_cq(qp->ibqp.send_cq);
+}
+
+static inline struct irdma_cq *irdma_qp_recv_cq(const struct irdma_qp *qp)
+{
+	return to_irdma_cq(qp->ibqp.recv_cq);
+}
+
 /* qp.c */
 void irdma_qp_build_context(const struct irdma_qp *qp, __le64 *context);
 
@@ -236,7 +246,7 @@ void irdma_qp_fill_sq_start(struct irdma_qp *qp);
 
 /* qp_ae.c */
 void irdma_qp_ae_work(struct work_struct *work);
-void irdma_qp_end_work(struct work_struct *work);
+void irdma_qp_end_timer(struct timer_list *timer);
 
 /* qp_flush.c; the first two with the QP's mutex held */
 void irdma_qp_flush_queues(struct irdma_qp *qp);

@@ -19,11 +19,30 @@ static bool source_is_sq(u8 source)
 	return source == 5 || source == 7;
 }
 
+/* The QP's lock is held.  Returns false if there is no room. */
+static bool put_ae(struct irdma_qp *qp, const struct irdma_ae *ae)
+{
+	if (qp->ae_count == IRDMA_QP_AES)
+		return false;
+	qp->conn->aes[(qp->ae_first + qp->ae_count++) % IRDMA_QP_AES] = *ae;
+	return true;
+}
+
+/* The QP's lock is held.  Returns false if there is none. */
+static bool get_ae(struct irdma_qp *qp, struct irdma_ae *ae)
+{
+	if (!qp->ae_count)
+		return false;
+	*ae = qp->conn->aes[qp->ae_first];
+	qp->ae_first = (qp->ae_first + 1) % IRDMA_QP_AES;
+	qp->ae_count--;
+	return true;
+}
+
 /* The QP's lock is held. */
 static void note_states(struct irdma_qp *qp, const struct irdma_ae *ae)
 {
 	qp->last_ae = ae->code;
-	qp->hw_iw_state = ae->iw_state;
 	/* In ERROR the stream is over for us, even while the hardware still says good-bye. */
 	if (qp->iw_state != IRDMA_IW_ERROR)
 		qp->tcp_state = ae->tcp_state;
@@ -51,7 +70,7 @@ void irdma_qp_ae(struct irdma_device *dev, u32 qpn, u64 context, const struct ir
 	if (!ibqp)
 		return;
 	qp = to_irdma_qp(ibqp);
-	if (context && context != qp->context) {
+	if (context && context != qp->conn->context) {
 		irdma_qp_rem_ref(ibqp);
 		return;
 	}
@@ -60,10 +79,10 @@ void irdma_qp_ae(struct irdma_device *dev, u32 qpn, u64 context, const struct ir
 	note_states(qp, ae);
 	if (ae->code == IRDMA_AE_RTS)
 		qp->rts_seen = true;
-	else if (!kfifo_put(&qp->aes, *ae))
+	else if (!put_ae(qp, ae))
 		qp->ae_lost = true;
 	if (!qp->destroying && ae->code != IRDMA_AE_RTS)
-		queue_work(dev->wq, &qp->ae_work);
+		queue_work(dev->wq, &qp->conn->ae_work);
 	spin_unlock_irq(&qp->lock);
 	irdma_qp_wake(qp);
 	irdma_qp_rem_ref(ibqp);
@@ -93,20 +112,28 @@ static void term_done(struct irdma_qp *qp)
 }
 
 /**
- * irdma_qp_end_work - the peer did not end the connection in time
- * @work: end_work of a QP
+ * irdma_qp_end_timer - the peer did not end the connection in time
+ * @timer: end_timer of a QP
  */
-void irdma_qp_end_work(struct work_struct *work)
+void irdma_qp_end_timer(struct timer_list *timer)
 {
-	struct irdma_qp *qp = container_of(to_delayed_work(work), struct irdma_qp, end_work);
+	struct irdma_qp_conn *conn = timer_container_of(conn, timer, end_timer);
+	struct irdma_qp *qp = conn->qp;
+	unsigned long flags;
 
-	mutex_lock(&qp->mutex);
-	if (!qp->destroying && qp->term_flags)
+	spin_lock_irqsave(&qp->lock, flags);
+	qp->end_passed = true;
+	if (!qp->destroying)
+		queue_work(qp->dev->wq, &conn->ae_work);
+	spin_unlock_irqrestore(&qp->lock, flags);
+}
+
+static void give_up(struct irdma_qp *qp)
+{
+	if (qp->term_flags)
 		term_done(qp);
-	else if (!qp->destroying)
+	else
 		irdma_qp_enter_error(qp);
-	mutex_unlock(&qp->mutex);
-	irdma_cm_disconn(&qp->ibqp);
 }
 
 static void modify_to_terminate(struct irdma_qp *qp, enum irdma_term_act act, u32 term_len)
@@ -252,19 +279,19 @@ static bool handle_ae(struct irdma_qp *qp, const struct irdma_ae *ae)
  */
 void irdma_qps_lost(struct irdma_device *dev)
 {
-	struct irdma_qp_key *key;
+	struct irdma_qp_conn *conn;
 	unsigned long qpn, flags;
 	struct irdma_qp *qp;
 
 	rcu_read_lock();
-	xa_for_each(&dev->qps, qpn, key) {
-		if (!refcount_inc_not_zero(&key->refs))
+	xa_for_each(&dev->qps, qpn, conn) {
+		if (!refcount_inc_not_zero(&conn->refs))
 			continue;
-		qp = key->qp;
+		qp = conn->qp;
 		spin_lock_irqsave(&qp->lock, flags);
 		qp->ae_lost = true;
 		if (!qp->destroying)
-			queue_work(dev->wq, &qp->ae_work);
+			queue_work(dev->wq, &qp->conn->ae_work);
 		spin_unlock_irqrestore(&qp->lock, flags);
 		irdma_qp_wake(qp);
 		irdma_qp_rem_ref(&qp->ibqp);
@@ -278,15 +305,16 @@ void irdma_qps_lost(struct irdma_device *dev)
  */
 void irdma_qp_ae_work(struct work_struct *work)
 {
-	struct irdma_qp *qp = container_of(work, struct irdma_qp, ae_work);
+	struct irdma_qp *qp = container_of(work, struct irdma_qp_conn, ae_work)->qp;
+	bool more, lost, ended, fatal = false;
 	struct irdma_ae ae;
-	bool more, lost, fatal = false;
 
 	mutex_lock(&qp->mutex);
 	do {
 		spin_lock_irq(&qp->lock);
-		more = kfifo_get(&qp->aes, &ae);
+		more = get_ae(qp, &ae);
 		lost = qp->ae_lost;
+		ended = qp->end_passed;
 		spin_unlock_irq(&qp->lock);
 		if (more && !qp->destroying)
 			fatal |= handle_ae(qp, &ae);
@@ -295,6 +323,8 @@ void irdma_qp_ae_work(struct work_struct *work)
 		irdma_qp_enter_error(qp);
 		fatal = true;
 	}
+	if (ended && !qp->destroying)
+		give_up(qp);
 	mutex_unlock(&qp->mutex);
 	if (fatal)
 		irdma_qp_terminate_event(&qp->ibqp);

@@ -93,15 +93,15 @@ static bool complete_rq(struct irdma_qp *qp, const struct irdma_cqe *cqe, struct
  */
 bool irdma_qp_complete(struct irdma_device *dev, const struct irdma_cqe *cqe, struct ib_wc *wc)
 {
-	struct irdma_qp_key *key;
+	struct irdma_qp_conn *conn;
 	struct irdma_qp *qp = NULL;
 
 	if (cqe->error && cqe->major == IRDMA_CQE_MAJOR_FLUSH)
 		return false;
 	rcu_read_lock();
-	key = xa_load(&dev->qps, cqe->qpn);
-	if (key && key->context == cqe->context)
-		qp = key->qp;
+	conn = xa_load(&dev->qps, cqe->qpn);
+	if (conn && conn->context == cqe->context)
+		qp = conn->qp;
 	rcu_read_unlock();
 	if (!qp)
 		return false;
@@ -228,11 +228,11 @@ void irdma_qp_flush_queues(struct irdma_qp *qp)
 	smp_mb();
 	if (qp->user)
 		return;
-	start_software_flush(qp->send_cq, &qp->kq->sq_flush);
-	start_software_flush(qp->recv_cq, &qp->kq->rq_flush);
-	irdma_cq_kick(qp->send_cq);
-	if (qp->recv_cq != qp->send_cq)
-		irdma_cq_kick(qp->recv_cq);
+	start_software_flush(irdma_qp_send_cq(qp), &qp->kq->sq_flush);
+	start_software_flush(irdma_qp_recv_cq(qp), &qp->kq->rq_flush);
+	irdma_cq_kick(irdma_qp_send_cq(qp));
+	if (irdma_qp_recv_cq(qp) != irdma_qp_send_cq(qp))
+		irdma_cq_kick(irdma_qp_recv_cq(qp));
 }
 
 /**
@@ -257,9 +257,9 @@ void irdma_qp_flush_work(struct work_struct *work)
 	struct irdma_kqueues *kq = container_of(work, struct irdma_kqueues, flush_work);
 	struct irdma_qp *qp = kq->sq_flush.qp;
 
-	irdma_cq_kick(qp->send_cq);
-	if (qp->recv_cq != qp->send_cq)
-		irdma_cq_kick(qp->recv_cq);
+	irdma_cq_kick(irdma_qp_send_cq(qp));
+	if (irdma_qp_recv_cq(qp) != irdma_qp_send_cq(qp))
+		irdma_cq_kick(irdma_qp_recv_cq(qp));
 }
 
 static void stop_software_flush(struct irdma_cq *cq, struct irdma_flushq *flushq)
@@ -279,6 +279,6 @@ void irdma_qp_forget_completions(struct irdma_qp *qp)
 {
 	if (!qp->kq)
 		return;
-	stop_software_flush(qp->send_cq, &qp->kq->sq_flush);
-	stop_software_flush(qp->recv_cq, &qp->kq->rq_flush);
+	stop_software_flush(irdma_qp_send_cq(qp), &qp->kq->sq_flush);
+	stop_software_flush(irdma_qp_recv_cq(qp), &qp->kq->rq_flush);
 }

@@ -120,7 +120,7 @@ void irdma_qp_enter_error(struct irdma_qp *qp)
 		qp->hash_owned = false;
 		irdma_qp_set_state(qp, IRDMA_IW_ERROR);
 		forget_stream(qp);
-		cancel_delayed_work(&qp->end_work);
+		timer_delete(&qp->conn->end_timer);
 	}
 	if (!qp->destroying)
 		irdma_qp_flush_queues(qp);
@@ -135,9 +135,9 @@ void irdma_qp_enter_error(struct irdma_qp *qp)
 void irdma_qp_start_end_timer(struct irdma_qp *qp)
 {
 	spin_lock_irq(&qp->lock);
-	if (!qp->destroying)
-		queue_delayed_work(qp->dev->wq, &qp->end_work,
-				   msecs_to_jiffies(IRDMA_END_TIMEOUT_MS));
+	if (!qp->destroying && !timer_pending(&qp->conn->end_timer))
+		mod_timer(&qp->conn->end_timer,
+			  jiffies + msecs_to_jiffies(IRDMA_END_TIMEOUT_MS));
 	spin_unlock_irq(&qp->lock);
 }
 
@@ -145,7 +145,7 @@ void irdma_qp_start_end_timer(struct irdma_qp *qp)
  * irdma_qp_start_closing - send a FIN and wait for the peer's
  * @qp: queue pair in RTS, its mutex held
  *
- * If the peer does not end the connection in time, @qp->end_work does.  Sleeps.
+ * If the peer does not end the connection in time, the timer does.  Sleeps.
  *
  * Return: 0, or the failure of the command; the QP is in error then.
  */

@@ -29,14 +29,14 @@ static int put_connection_wqes(struct irdma_qp *qp, const struct irdma_start *st
 
 	if (start->kind == IRDMA_START_LSMM) {
 		ret = irdma_lsmm_get(to_irdma_pd(qp->ibqp.pd), start->lsmm, start->lsmm_len,
-				     &qp->lsmm);
+				     &qp->conn->lsmm);
 		if (ret)
 			return ret;
 	}
 	ring = map_sq_start(qp);
 	switch (start->kind) {
 	case IRDMA_START_LSMM:
-		irdma_put_lsmm(fmt, ring, &qp->lsmm, qp->rts_ae);
+		irdma_put_lsmm(fmt, ring, &qp->conn->lsmm, qp->rts_ae);
 		break;
 	case IRDMA_START_RTR_READ:
 	case IRDMA_START_RTR_WRITE:
@@ -121,7 +121,7 @@ static int prepare(struct irdma_qp *qp, const struct irdma_tcp_ctx *tcp,
 		return -ECONNRESET;
 	if (qp->iw_state != IRDMA_IW_IDLE)
 		return -EINVAL;
-	ret = irdma_qos_join(qp->dev, &qp->qos, tcp->user_prio);
+	ret = irdma_qos_join(qp->dev, &qp->conn->qos, tcp->user_prio);
 	return ret ?: put_connection_wqes(qp, start);
 }
 
@@ -137,7 +137,7 @@ static int start_locked(struct irdma_qp *qp, const struct irdma_tcp_ctx *tcp,
 			irdma_qp_enter_error(qp);
 		return ret;
 	}
-	qp->tcp = *tcp;
+	qp->conn->tcp = *tcp;
 	qp->have_tcp = true;
 	qp->hash_owned = true;
 	ret = modify_to_rts(qp);
@@ -201,7 +201,7 @@ int irdma_qp_start_stream(struct irdma_device *dev, struct ib_qp *ibqp,
 	if (ret)
 		irdma_qp_enter_error(qp);
 	else
-		irdma_lsmm_put(to_irdma_pd(ibqp->pd), &qp->lsmm);
+		irdma_lsmm_put(to_irdma_pd(ibqp->pd), &qp->conn->lsmm);
 	mutex_unlock(&qp->mutex);
 	return ret;
 }

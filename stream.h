@@ -28,32 +28,32 @@ enum irdma_term_flags {
  * (spec 03, 6.2).  IP addresses are host-order words, IPv4 in word 0.
  */
 struct irdma_tcp_ctx {
-	bool ipv4;
 	u32 local_ip[4];
 	u32 remote_ip[4];
 	u16 local_port;
 	u16 remote_port;
-	u16 vlan_tag;		/* id | priority << 13 */
-	bool insert_vlan;
-	u8 tos;
-	u8 ttl;
-	u16 mss;
-	u16 arp_idx;
-	u8 src_mac[6];
-	u8 snd_scale;
-	u8 rcv_scale;
 	u32 snd_nxt;
 	u32 rcv_nxt;
 	u32 snd_wnd;		/* bytes, scaled */
 	u32 max_snd_wnd;
 	u32 rcv_wnd;
+	u16 vlan_tag;		/* id | priority << 13 */
+	u16 mss;
+	u16 arp_idx;
+	u8 src_mac[6];
+	bool ipv4;
+	bool insert_vlan;
+	u8 tos;
+	u8 ttl;
+	u8 snd_scale;
+	u8 rcv_scale;
 	u8 user_prio;
 	/* MPA */
-	u16 ird;
-	u16 ord;
 	bool snd_markers;
 	bool rcv_markers;
 	bool crc_required;
+	u16 ird;
+	u16 ord;
 };
 
 /* First work request after the hand-over (spec 02, 5.9). */
@@ -72,14 +72,12 @@ struct irdma_start {
 
 /*
  * What the connection engine keeps in a QP, set up by irdma_cm_qp_init().  @lock orders the
- * links with destruction: cm_node and cm_id are set and cleared together under it.
+ * link with destruction.
  */
 struct irdma_qp_cm {
 	spinlock_t lock;	/* taken with bottom halves off, never together with another */
-	struct irdma_cm_core *core;
 	struct ib_qp *ibqp;
-	struct irdma_cm_node *cm_node;	/* counted */
-	struct iw_cm_id *cm_id;		/* referenced by the node as long as it is linked */
+	struct irdma_cm_node *cm_node;	/* counted, under @lock */
 	struct work_struct disconn_work;	/* irdma_disconnect_worker(); holds a QP reference */
 };
 
@@ -94,7 +92,7 @@ struct irdma_qp_conn_state {
 };
 
 /* cm_conn.c, called by qp.c: before a new QP is visible to anyone. */
-void irdma_cm_qp_init(struct irdma_cm_core *core, struct irdma_qp_cm *qcm, struct ib_qp *ibqp);
+void irdma_cm_qp_init(struct irdma_qp_cm *qcm, struct ib_qp *ibqp);
 /*
  * cm_conn.c, called by qp.c: the connection may have ended.  Any context.  Call it after
  * each event that changes what irdma_qp_conn_state() tells: AEs FIN, reset, close complete,

@@ -232,6 +232,8 @@ void irdma_id_keep(struct irdma_device *dev, const char *kind, u32 id);
 
 int irdma_mr_init(void);
 void irdma_mr_exit(void);
+int irdma_qp_init(void);
+void irdma_qp_exit(void);
 
 /* Verbs of mr.c, cq.c and the qp files, for the table in verbs.c. */
 struct ib_mr *irdma_reg_user_mr(IRDMA_REG_USER_MR_ARGS);

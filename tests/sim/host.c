@@ -307,7 +307,7 @@ struct sim_qp *sim_qp_new(struct sim_host *h)
 	qp->refs = 1;
 	qp->ib_state = IB_QPS_INIT;
 	qp->retrans.fn = hw_retrans;
-	irdma_cm_qp_init(h->core, &qp->cm, &qp->ibqp);
+	irdma_cm_qp_init(&qp->cm, &qp->ibqp);
 	sim_ht_insert(&h->qps, &qp->hash_entry);
 	return qp;
 }
