@@ -654,8 +654,7 @@ void irdma_schedule_cm_timer(struct irdma_cm_node *node, enum irdma_cm_out out, 
 	node->out = out;
 	node->snd_nxt += seq_len;
 	node->retries = 0;
-	node->rto = msecs_to_jiffies(IRDMA_CM_FIRST_RTO_MS);
-	node->retrans_at = jiffies + node->rto;
+	node->retrans_at = jiffies + msecs_to_jiffies(IRDMA_CM_FIRST_RTO_MS);
 	irdma_cm_send_out(node);
 	irdma_timer_list_prep(node);
 }
@@ -712,12 +711,12 @@ void irdma_handle_close_entry(struct irdma_cm_node *node)
 
 static void irdma_cm_retransmit(struct irdma_cm_node *node)
 {
-	unsigned long max_rto = msecs_to_jiffies(IRDMA_CM_MAX_RTO_MS);
+	unsigned int rto_ms;
 
 	irdma_cm_count(node->core, IRDMA_CM_RETRANSMITS);
 	node->retries++;
-	node->rto = min(node->rto * 2, max_rto);
-	node->retrans_at = jiffies + node->rto;
+	rto_ms = min(IRDMA_CM_FIRST_RTO_MS << node->retries, IRDMA_CM_MAX_RTO_MS);
+	node->retrans_at = jiffies + msecs_to_jiffies(rto_ms);
 	irdma_cm_send_out(node);
 	irdma_timer_list_prep(node);
 }

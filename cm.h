@@ -374,7 +374,8 @@ enum irdma_cm_state {
  *
  * @lock protects what is below it.  A reference is owned by: the connection being alive
  * (dropped on the way to CLOSED), the armed timer, queued event work, the QP's link, and
- * each command in flight.  Freed after a grace period.
+ * each command in flight.  Freed after a grace period.  An established connection keeps it, so
+ * fields are no larger than what they hold.
  */
 struct irdma_cm_node {
 	/* constant after creation; cm_hw.c reads these */
@@ -392,23 +393,22 @@ struct irdma_cm_node {
 	struct work_struct event_work;
 
 	spinlock_t lock;
-	enum irdma_cm_state state;
-	unsigned long flags;		/* IRDMA_CM_F_* bits, under @lock */
+	u32 flags;			/* IRDMA_CM_F_* bits, under @lock */
 	int status;			/* why it failed */
-	unsigned int events;		/* IRDMA_CM_EV_* bits for the event work */
+	u8 state;			/* enum irdma_cm_state */
+	u8 events;			/* IRDMA_CM_EV_* bits for the event work */
 
 	/* TCP (RFC 9293 names) */
-	unsigned long rto;		/* jiffies */
+	u16 mss;
 	unsigned long retrans_at;	/* jiffies, valid if @out */
 	unsigned long deadline;		/* jiffies, valid if IRDMA_CM_F_DEADLINE */
-	unsigned long ack_time;		/* jiffies: rate limit of challenge ACKs */
+	u32 ack_time;			/* low half of jiffies: rate limit of challenge ACKs */
 	u32 iss;
 	u32 snd_una;
 	u32 snd_nxt;
 	u32 snd_wnd;			/* bytes */
 	u32 max_snd_wnd;
 	u32 rcv_nxt;
-	u16 mss;
 	u16 ip_id;
 	u8 snd_scale;
 	u8 rcv_scale;

@@ -31,6 +31,7 @@
 /**
  * struct cm_setup - what a connection needs until its QP has it, a third of its memory
  * @node: the connection
+ * @ah: address handle, NULL before and after its time
  * @ah_waiter: awaits the address handle
  * @port_waiter: awaits the local port
  * @qhash_waiter: awaits @qhash
@@ -38,6 +39,7 @@
  */
 struct cm_setup {
 	struct irdma_cm_node *node;
+	struct irdma_ah *ah;
 	struct irdma_waiter ah_waiter;
 	struct irdma_waiter port_waiter;
 	struct irdma_waiter qhash_waiter;
@@ -46,11 +48,9 @@ struct cm_setup {
 
 /**
  * struct cm_node_hw - the hardware's part of a connection, behind its node
- * @ah: address handle, NULL before and after its time
  * @setup: NULL once the QP has the connection
  */
 struct cm_node_hw {
-	struct irdma_ah *ah;
 	struct cm_setup *setup;
 };
 
@@ -90,7 +90,8 @@ static int hw_frame_send(struct irdma_cm_core *core, struct irdma_cm_node *node,
 			 struct irdma_cm_frame *frame)
 {
 	struct irdma_ilq_tx *tx = container_of(frame, struct irdma_ilq_tx, frame);
-	struct irdma_ah *ah = node_hw(node)->ah;
+	struct cm_setup *setup = node_hw(node)->setup;
+	struct irdma_ah *ah = setup ? setup->ah : NULL;
 
 	if (!ah) {
 		hw_frame_free(core, frame);
@@ -154,12 +155,12 @@ static void hw_handed_over(struct irdma_cm_node *node)
 
 static void hw_ah_answer(struct irdma_waiter *waiter, int err)
 {
-	struct irdma_cm_node *node = container_of(waiter, struct cm_setup, ah_waiter)->node;
-	struct cm_node_hw *hw = node_hw(node);
+	struct cm_setup *setup = container_of(waiter, struct cm_setup, ah_waiter);
+	struct irdma_cm_node *node = setup->node;
 
 	if (err) {
-		irdma_ah_put(hw->ah);
-		hw->ah = NULL;
+		irdma_ah_put(setup->ah);
+		setup->ah = NULL;
 	}
 	irdma_cm_ah_done(node, err);
 	irdma_cm_node_put(node);
@@ -167,7 +168,7 @@ static void hw_ah_answer(struct irdma_waiter *waiter, int err)
 
 static int hw_ah_create(struct irdma_cm_node *node)
 {
-	struct cm_node_hw *hw = node_hw(node);
+	struct cm_setup *setup = node_hw(node)->setup;
 	struct irdma_ah_key key = {
 		.arp_idx = node->route.arp_idx,
 		.vlan = node->route.vlan,
@@ -182,9 +183,9 @@ static int hw_ah_create(struct irdma_cm_node *node)
 	memcpy(key.src_ip, node->quad.local_ip, sizeof(key.src_ip));
 	memcpy(key.dst_ip, node->quad.remote_ip, sizeof(key.dst_ip));
 	ether_addr_copy(key.src_mac, node->route.local_mac);
-	hw->setup->ah_waiter.done = hw_ah_answer;
+	setup->ah_waiter.done = hw_ah_answer;
 	irdma_cm_node_get(node);
-	ah = irdma_ah_get(core_dev(node->core), &key, &hw->setup->ah_waiter, &hw->ah, &status);
+	ah = irdma_ah_get(core_dev(node->core), &key, &setup->ah_waiter, &setup->ah, &status);
 	if (IS_ERR(ah)) {
 		irdma_cm_node_put(node);
 		return PTR_ERR(ah);
@@ -197,10 +198,10 @@ static int hw_ah_create(struct irdma_cm_node *node)
 
 static void hw_ah_destroy(struct irdma_cm_node *node)
 {
-	struct cm_node_hw *hw = node_hw(node);
+	struct cm_setup *setup = node_hw(node)->setup;
 
-	irdma_ah_put(hw->ah);
-	hw->ah = NULL;
+	irdma_ah_put(setup->ah);
+	setup->ah = NULL;
 }
 
 static void hw_qhash_finished(struct irdma_device *dev, struct irdma_cqp_req *req)

@@ -470,7 +470,7 @@ void irdma_cm_delay_ack(struct irdma_cm_node *node)
  */
 static void irdma_cm_challenge(struct irdma_cm_node *node)
 {
-	if (time_after_eq(jiffies, node->ack_time + HZ)) {
+	if ((u32)jiffies - node->ack_time >= HZ) {
 		node->ack_time = jiffies;
 		node->ack_credit = IRDMA_CM_ACKS_PER_S;
 	}
