@@ -21,8 +21,9 @@ ALLOCATOR = re.compile(r"__kmalloc(_cache)?(_noprof)?|kmalloc_trace|(__)?kvmallo
 ERRNO = ("request_threaded_irq", "ida_alloc_range", "__xa_insert")
 DEADLINE_S = 20
 PARAMS = "/sys/module/irdma/parameters"
-# Context, region, CQ, QP; then it waits for a peer that never comes.
-VERBS = "timeout -s KILL 1 ibv_rc_pingpong -d irdma0 -g 0 > /dev/null 2>&1; true"
+# Context, region, CQ, QP; then it tells their address and waits for a peer that never comes.
+VERBS = ("timeout -s KILL 5 stdbuf -oL ibv_rc_pingpong -d irdma0 -g 0 2> /dev/null | "
+         "{ grep -m1 -q 'local address'; pkill -KILL ibv_rc_pingpong; }; true")
 
 
 @pytest.fixture(scope="module")
