@@ -18,7 +18,6 @@
 #include <linux/interrupt.h>
 #include <linux/slab.h>
 #include <linux/topology.h>
-#include <linux/wait_bit.h>
 
 #include "irdma.h"
 
@@ -154,15 +153,6 @@ static struct irdma_cq_handler *get_handler(struct irdma_device *dev, u32 cqn)
 	return h && refcount_inc_not_zero(&h->refs) ? h : NULL;
 }
 
-static void put_handler(struct irdma_cq_handler *h)
-{
-	/* The handler may be gone after the last: from here on only its address is used. */
-	if (refcount_dec_and_test(&h->refs)) {
-		smp_mb();	/* the count, before wake_up_var() looks for somebody who waits */
-		wake_up_var(&h->refs);
-	}
-}
-
 /**
  * irdma_cq_handler_add() - from here on events of a CQ are delivered
  * @dev: the device
@@ -219,8 +209,7 @@ void irdma_cq_handler_del(struct irdma_device *dev, struct irdma_cq_handler *h, 
 	}
 	spin_lock_irq(&ev->aeq.lock);
 	spin_unlock_irq(&ev->aeq.lock);
-	put_handler(h);
-	wait_var_event(&h->refs, !refcount_read(&h->refs));
+	irdma_ref_put_and_wait(&h->refs);
 }
 
 /* Take one entry. Returns false if there is none; *h is NULL if the entry is nobody's. */
@@ -264,7 +253,7 @@ static irqreturn_t vector_interrupt(int irq, void *data)
 		if (!h)
 			continue;
 		h->ops->comp(h);
-		put_handler(h);
+		irdma_ref_put(&h->refs);
 	}
 	if (ceq->cmd.id == 0 && smp_load_acquire(&aeq->running) && aeq_pending(aeq))
 		queue_work(dev->hw_wq, &aeq->work);
@@ -476,7 +465,7 @@ static void cq_event(struct irdma_device *dev, u32 cqn, u16 code)
 	if (!h)
 		return;
 	h->ops->error(h, code);
-	put_handler(h);
+	irdma_ref_put(&h->refs);
 }
 
 static void dispatch(struct irdma_device *dev, u32 id, u64 context, const struct irdma_ae *ae)

@@ -11,6 +11,7 @@
 #include <linux/interrupt.h>
 #include <linux/refcount.h>
 #include <linux/types.h>
+#include <linux/wait_bit.h>
 #include <linux/xarray.h>
 
 struct irdma_counter;
@@ -123,6 +124,33 @@ void irdma_arm_cq(struct irdma_device *dev, u32 cqn);
 	dev_warn(&(idev)->lan->pdev->dev, "irdma: " fmt, ##__VA_ARGS__)
 #define irdma_err_ratelimited(idev, fmt, ...) \
 	dev_err_ratelimited(&(idev)->lan->pdev->dev, "irdma: " fmt, ##__VA_ARGS__)
+
+/**
+ * irdma_ref_put - drop a reference on what is destroyed when nobody uses it
+ * @refs: count in the object, in which irdma_ref_put_and_wait() has its own
+ *
+ * Context: any.
+ */
+static inline void irdma_ref_put(refcount_t *refs)
+{
+	if (!refcount_dec_and_test(refs))
+		return;
+	/* From here on only the address is used, since the object may be gone. */
+	smp_mb__after_atomic();
+	wake_up_var(refs);
+}
+
+/**
+ * irdma_ref_put_and_wait - drop the object's own reference and wait for all others
+ * @refs: the count; nobody can take a reference any more
+ *
+ * Context: process, sleeps.
+ */
+static inline void irdma_ref_put_and_wait(refcount_t *refs)
+{
+	irdma_ref_put(refs);
+	wait_var_event(refs, !refcount_read(refs));
+}
 
 struct irdma_cq_handler;
 

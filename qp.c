@@ -382,8 +382,7 @@ static int publish(struct irdma_qp *qp)
 static void unpublish(struct irdma_qp *qp)
 {
 	xa_erase_irq(&qp->dev->qps, qp->qpn);
-	irdma_qp_rem_ref(&qp->ibqp);
-	wait_var_event(&qp->conn->refs, !refcount_read(&qp->conn->refs));
+	irdma_ref_put_and_wait(&qp->conn->refs);
 }
 
 static int answer_user(struct irdma_qp *qp, const struct qp_sizes *sizes,
@@ -699,13 +698,7 @@ void irdma_qp_add_ref(struct ib_qp *ibqp)
  */
 void irdma_qp_rem_ref(struct ib_qp *ibqp)
 {
-	refcount_t *refs = &to_irdma_qp(ibqp)->conn->refs;
-
-	if (!refcount_dec_and_test(refs))
-		return;
-	/* From here on only the address is used, since the QP may be gone. */
-	smp_mb__after_atomic();
-	wake_up_var(refs);
+	irdma_ref_put(&to_irdma_qp(ibqp)->conn->refs);
 }
 
 /**

@@ -209,6 +209,13 @@ static void start_software_flush(struct irdma_cq *cq, struct irdma_flushq *flush
 	spin_unlock_irq(&cq->lock);
 }
 
+static void kick_cqs(struct irdma_qp *qp)
+{
+	irdma_cq_kick(irdma_qp_send_cq(qp));
+	if (irdma_qp_recv_cq(qp) != irdma_qp_send_cq(qp))
+		irdma_cq_kick(irdma_qp_recv_cq(qp));
+}
+
 /**
  * irdma_qp_flush_queues - complete all that is posted, now and from now on
  * @qp: queue pair in ERROR, its mutex held
@@ -230,9 +237,7 @@ void irdma_qp_flush_queues(struct irdma_qp *qp)
 		return;
 	start_software_flush(irdma_qp_send_cq(qp), &qp->kq->sq_flush);
 	start_software_flush(irdma_qp_recv_cq(qp), &qp->kq->rq_flush);
-	irdma_cq_kick(irdma_qp_send_cq(qp));
-	if (irdma_qp_recv_cq(qp) != irdma_qp_send_cq(qp))
-		irdma_cq_kick(irdma_qp_recv_cq(qp));
+	kick_cqs(qp);
 }
 
 /**
@@ -255,11 +260,8 @@ void irdma_qp_flush_again(struct irdma_qp *qp, bool sq, bool rq)
 void irdma_qp_flush_work(struct work_struct *work)
 {
 	struct irdma_kqueues *kq = container_of(work, struct irdma_kqueues, flush_work);
-	struct irdma_qp *qp = kq->sq_flush.qp;
 
-	irdma_cq_kick(irdma_qp_send_cq(qp));
-	if (irdma_qp_recv_cq(qp) != irdma_qp_send_cq(qp))
-		irdma_cq_kick(irdma_qp_recv_cq(qp));
+	kick_cqs(kq->sq_flush.qp);
 }
 
 static void stop_software_flush(struct irdma_cq *cq, struct irdma_flushq *flushq)

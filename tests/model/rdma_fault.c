@@ -81,9 +81,12 @@ int cqp_command(void *ctx, int argc, char **argv, FILE *out)
 	}
 	if (argc == 2 && !strcmp(sub, "status"))
 		return cqp_status(out);
-	if (argc == 2 && (!strcmp(sub, "release") || !strcmp(sub, "continue"))) {
-		if (*sub == 'r')
-			rdma_faults.stop.left = rdma_faults.hold.left = rdma_faults.fail.left = 0;
+	if (argc == 2 && !strcmp(sub, "release")) {
+		rdma_faults.stop.left = rdma_faults.hold.left = rdma_faults.fail.left = 0;
+		rdma_resume(ctx);
+		return 0;
+	}
+	if (argc == 2 && !strcmp(sub, "continue")) {
 		rdma_resume(ctx);
 		return 0;
 	}
